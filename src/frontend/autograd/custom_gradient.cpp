@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "base/mutation.h"
-#include "frontend/autograd/autograd.h"
+#include "frontend/autograd/gradients.h"
+#include "frontend/core/custom_gradient_record.h"
+#include "frontend/core/grad_mode.h"
+#include "frontend/core/operations.h"
 #include "frontend/tensors/tensor.h"
 #include "ops/list.h"
 #include "passes/reach/reachability.h"

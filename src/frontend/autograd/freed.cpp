@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "frontend/autograd/autograd.h"
+#include "frontend/autograd/gradients.h"
+#include "frontend/core/operations.h"
+#include "frontend/values/restart.h"
 #include "graph/functions.h"
 #include "ops/list.h"
 #include "frontend/values/restart.h"

@@ -4,11 +4,11 @@
 
 #include "base/mutation.h"
 #include "frontend/autograd/custom_gradient.h"
+#include "frontend/core/grad_mode.h"
+#include "frontend/core/operations.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/snapshot.h"
 #include "ops/list.h"
-#include "frontend/core/operations.h"
-#include "frontend/core/grad_mode.h"
 
 namespace janus::frontend {
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "frontend/core/operations.h"
+#include "frontend/values/restart.h"
 #include "graph/functions.h"
 #include "ops/list.h"
 #include "frontend/values/restart.h"

@@ -1,16 +1,16 @@
 #include "frontend/autograd/requires_grad.h"
 
-#include "frontend/autograd/autograd.h"
-
 #include <algorithm>
 
+#include "frontend/autograd/gradient_flags.h"
+#include "frontend/autograd/special_callables.h"
+#include "frontend/autograd/tracked_values.h"
+#include "frontend/core/class_of.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/tensors/grad_fn_name.h"
 #include "frontend/tensors/tensor.h"
 #include "ops/list.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/core/class_of.h"
-#include "frontend/tensors/grad_fn_name.h"
-#include "frontend/autograd/special_callables.h"
-#include "frontend/core/operations.h"
 
 namespace janus::frontend {
 
@@ -65,7 +65,7 @@ graph::Value* twin_of(Interpreter& interpreter, graph::Value* value) {
 }  // namespace
 
 void set_requires_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
-                          bool wanted) {
+                       bool wanted) {
   if (shows_gradient(interpreter, *tensor) == wanted) return;
   check_can_switch(interpreter, *tensor, wanted);
   interpreter.switches.at_entry.try_emplace(tensor.get(), tensor->requires_grad);
@@ -78,28 +78,6 @@ void set_requires_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& 
   auto& leaves = interpreter.made_leaves;
   if (tensor->source == nullptr && std::find(leaves.begin(), leaves.end(), tensor) == leaves.end())
     leaves.push_back(tensor);
-}
-
-std::vector<graph::Value*> tracked_values(const Interpreter& interpreter,
-                                          const TensorState& tensor) {
-  std::vector<graph::Value*> values;
-  const auto add = [&](graph::Value* value) {
-    if (interpreter.differentiable.contains(value) &&
-        std::ranges::find(values, value) == values.end())
-      values.push_back(value);
-  };
-  const auto add_both = [&](graph::Value* value) {
-    add(value);
-    add(interpreter.switches.twin_or_null(value));
-  };
-  for (graph::Value* value : tensor.past_values) add_both(value);
-  add_both(tensor.value);
-  return values;
-}
-
-bool is_switched(const Interpreter& interpreter, const Tensor& tensor) {
-  const auto found = interpreter.switches.at_entry.find(&tensor);
-  return found != interpreter.switches.at_entry.end() && found->second != tensor.requires_grad;
 }
 
 void commit_requires_grad(Interpreter& interpreter) {

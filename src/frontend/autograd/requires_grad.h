@@ -15,18 +15,11 @@
 
 namespace janus::frontend {
 
-/// The values of a tensor, now and before writes, that autograd tracks, each once: a gradient that
-/// comes to any of them is the tensor's.
-std::vector<graph::Value*> tracked_values(const Interpreter& interpreter,
-                                          const TensorState& tensor);
-
-/// Whether the tensor's flag is another one than it was found with.
-bool is_switched(const Interpreter& interpreter, const Tensor& tensor);
-
 /// Writes what the run leaves to the tensors of before the call.
 void commit_requires_grad(Interpreter& interpreter);
 
 /// Implements switch_requires_grad() of core/operations.h.
-void set_requires_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor, bool wanted);
+void set_requires_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                       bool wanted);
 
 }  // namespace janus::frontend

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "frontend/values/restart.h"
 #include "graph/functions.h"
 #include "ops/list.h"
 #include "frontend/values/restart.h"

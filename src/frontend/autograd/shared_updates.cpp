@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <set>
 
-#include "ops/list.h"
 #include "frontend/core/torch_objects.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 

@@ -1,6 +1,7 @@
 #include "frontend/autograd/tensor_properties.h"
 
-#include "frontend/autograd/autograd.h"
+#include "frontend/autograd/grad_attribute.h"
+#include "frontend/autograd/gradient_flags.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/torch_objects.h"

@@ -3,18 +3,20 @@
 #include <algorithm>
 
 #include "frontend/control/entry_lists.h"
+#include "frontend/control/list_parts.h"
+#include "frontend/control/loop_parts.h"
 #include "frontend/control/loops.h"
-#include "frontend/control/rolled.h"
-#include "frontend/tensors/tensor.h"
-#include "python/integer.h"
-#include "frontend/values/restart.h"
-#include "frontend/values/truth.h"
-#include "frontend/values/rolled_list.h"
-#include "frontend/values/make.h"
-#include "frontend/control/rearranged.h"
+#include "frontend/control/run_time_items.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/operations.h"
-#include "frontend/control/run_time_items.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/make.h"
+#include "frontend/values/number_kinds.h"
+#include "frontend/values/restart.h"
+#include "frontend/values/symbolic_list.h"
+#include "frontend/values/truth.h"
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -23,12 +25,6 @@ using syntax::Operator;
 
 namespace {
 
-/// Nothing: it is no constant, or too great.
-std::optional<int64_t> known_integer(const Value& value) {
-  const auto* known = as<Known>(value);
-  return known == nullptr ? std::nullopt : python::int64_of(known->object.get());
-}
-
 /// The step of a range if it is a small constant but 0.
 std::optional<int64_t> known_step(const Value& step) {
   const std::optional<int64_t> number = known_integer(step);
@@ -36,9 +32,7 @@ std::optional<int64_t> known_step(const Value& step) {
 }
 
 Value plus(Interpreter& interpreter, const Value& start, const Value& offset) {
-  const auto* known = as<Known>(start);
-  if (known != nullptr && PyLong_AsLongLong(known->object.get()) == 0) return offset;
-  PyErr_Clear();
+  if (known_integer(start) == 0) return offset;
   return binary(interpreter, Operator::Add, start, offset);
 }
 

@@ -1,4 +1,5 @@
-// What a run shows, in program order: calls that are made behind the commit, some of them on one side of a branch only.
+// What a run shows, in program order: calls that are made behind the commit, some of them on one
+// side of a branch only.
 #pragma once
 
 #include "frontend/core/interpreter.h"

@@ -1,14 +1,14 @@
 // Lists and tuples of before the call of which each call has another length: their elements are a
-// list of the graph (frontend/control/rolled.h), and their length is a dimension as those of
-// tensors are. So one graph serves all lengths from 2 on.
+// list of the graph (frontend/control/symbolic_lists.h), and their length is a dimension as those
+// of tensors are. So one graph serves all lengths from 2 on.
 //
 // That takes elements that are all alike: numbers of one class, tensors of one dtype and shape
 // without gradients, tuples of such. What needs the elements one by one, changes the list or hands
 // on one of its tensors begins the generation anew with this list's length as an assumption.
 #pragma once
 
-#include "frontend/values/rolled_list.h"
 #include "frontend/core/interpreter.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <map>
 
-#include "frontend/control/rearranged.h"
+#include "frontend/control/effects.h"
+#include "frontend/control/list_parts.h"
+#include "frontend/control/symbolic_lists.h"
+#include "frontend/core/operations.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
-#include "frontend/values/rolled_list.h"
-#include "frontend/control/effects.h"
-#include "frontend/core/operations.h"
-#include "frontend/control/rolled.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 
@@ -47,8 +47,7 @@ bool is_same(const Template& a, const Template& b, std::map<size_t, size_t>& pla
 
 }  // namespace
 
-Journal::Journal(Interpreter& interpreter)
-    : Journal(interpreter, interpreter.journal) {}
+Journal::Journal(Interpreter& interpreter) : Journal(interpreter, interpreter.journal) {}
 
 Journal::Journal(Interpreter& interpreter, JournalState& state)
     : interpreter_(interpreter), state_(state) {}
@@ -73,7 +72,7 @@ void Journal::add(const Template& call) {
   for (const graph::Value* value : values)
     if (!value->type.is_tensor() && !value->type.is_number())
       interpreter_.refuse(ReasonCode::dynamic_value,
-                         "a text of a list that a round of a loop makes");
+                          "a text of a list that a round of a loop makes");
   const size_t which = entry_of(std::move(form), values);
   if (state_.order == nullptr) state_.order = new_list();
   append(interpreter_, *state_.order, interpreter_.integer(static_cast<int64_t>(which)));
@@ -83,8 +82,7 @@ void Journal::add(const Template& call) {
                                        : interpreter_.number(values[i]));
 }
 
-size_t Journal::entry_of(Template call,
-                         const std::vector<graph::Value*>& values) {
+size_t Journal::entry_of(Template call, const std::vector<graph::Value*>& values) {
   std::vector<graph::Type> types;
   for (const graph::Value* value : values) types.push_back(value->type);
   const auto known = std::ranges::find_if(state_.entries, [&](const JournalEntry& entry) {

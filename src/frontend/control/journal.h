@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "frontend/values/value.h"
-#include "frontend/core/journal_state.h"
 #include "frontend/core/interpreter.h"
+#include "frontend/core/journal_state.h"
+#include "frontend/values/value.h"
 
 namespace janus::frontend {
 

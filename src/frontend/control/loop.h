@@ -2,7 +2,7 @@
 // parameter for all that is known to be carried from round to round; what else they turn out to
 // change is carried in the next attempt, until nothing new changes.
 //
-//   loops.cpp         the attempts
+//   loop.cpp          the attempts
 //   loop_begin.cpp    the state that a round begins with: before the loop, in it, and behind it
 //   loop_changes.cpp  what a round has changed, object by object
 //   loop_join.cpp     whether what a place holds can go from round to round, and how
@@ -18,11 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/control/loops.h"
-#include "frontend/values/number_kinds.h"
+#include "frontend/control/loop_parts.h"
 #include "frontend/control/number_parts.h"
+#include "frontend/values/number_kinds.h"
 #include "frontend/values/restart.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 
@@ -75,9 +75,12 @@ std::optional<std::vector<Value>> parts_of(const Value& value);
 /// Another one like it, of other parts.
 Value made_of_parts(const Value& like, const std::vector<Value>& parts);
 
-/// Whether the profile saw a round in all runs (a second one, of a rest).
+/// Interprets one round. `continue`, `break`, `return` (which the frame has noted) and the end of
+/// the body all end it.
+void interpret_round(Interpreter& interpreter, const LoopParts& parts);
+/// Whether the profile saw a first round in all runs; of a rest of a loop, a second one.
 bool begins_in_all_runs(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
-/// Whether a round comes: known, or guarded.
+/// Whether a first round comes: it is known, or a guard assumes it.
 bool surely_begins(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
 
 /// Interprets one loop and makes its node. Throws CannotMerge if what its rounds change can't be

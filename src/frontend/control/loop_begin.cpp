@@ -3,15 +3,14 @@
 // parameters.
 #include "frontend/control/loop.h"
 
-#include "frontend/control/rearranged.h"
-#include "frontend/tensors/tensor.h"
-#include "ops/list.h"
 #include "frontend/control/number_parts.h"
-#include "frontend/values/number_kinds.h"
-#include "frontend/values/rolled_list.h"
-#include "frontend/core/tensor_hooks.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/run_time_objects.h"
-#include "frontend/control/rolled.h"
+#include "frontend/core/tensor_hooks.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/number_kinds.h"
+#include "frontend/values/symbolic_list.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -118,7 +117,8 @@ Value Loop::instantiate(const Passage& passage, const Value& initial, const Para
     return std::make_shared<RuntimeObject>(parameter(initial_object(initial)), passage.classes);
   auto from = shared_as<Tensor>(initial);
   if (!is_current(*from)) fail("it carries a view of what was written");
-  if (has_hooks(interpreter_.tensor_hooks, *from, from->value)) fail("it carries a tensor with hooks");
+  if (has_hooks(interpreter_.tensor_hooks, *from, from->value))
+    fail("it carries a tensor with hooks");
   auto tensor = std::make_shared<Tensor>();
   tensor->value = parameter(from->value);
   tensor->requires_grad = passage.tracked;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "frontend/core/recursion_state.h"
-#include "frontend/values/rolled_list.h"
-#include "frontend/core/keys.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/heap.h"
-#include "frontend/control/rolled.h"
+#include "frontend/core/keys.h"
+#include "frontend/core/recursion_state.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 

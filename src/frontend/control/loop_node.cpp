@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "ops/list.h"
-#include "frontend/values/rolled_list.h"
 #include "frontend/core/operations.h"
+#include "frontend/values/symbolic_list.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 

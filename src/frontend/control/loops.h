@@ -5,22 +5,13 @@
 
 #include <functional>
 
-#include "frontend/values/truth.h"
+#include "frontend/control/loop_parts.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/values/element_list.h"
+#include "frontend/values/truth.h"
 #include "frontend/values/value.h"
 
 namespace janus::frontend {
-
-/// What a loop does, as functions that interpret it at the state at hand.
-struct LoopParts {
-  std::function<Truth()> test;        ///< whether another round begins
-  std::function<Completion()> round;  ///< one round; `break` and `continue` end it
-  /// How many rounds there are, unless one of them leaves the loop; null: only the run knows.
-  std::function<Value()> rounds;
-  bool may_be_empty = false;  ///< nothing is assumed of the first round
-  bool is_rest = false;       ///< the first round came in front of it
-};
 
 /// Runs the loop as a `while` node. `fact` is that of the loop. Throws CannotMerge if what its
 /// rounds change can't be carried.

@@ -5,18 +5,19 @@
 #include <limits>
 
 #include "base/mutation.h"
-#include "frontend/control/rearranged.h"
-#include "frontend/control/rolled.h"
+#include "frontend/control/effects.h"
+#include "frontend/control/fork.h"
+#include "frontend/control/list_parts.h"
+#include "frontend/control/symbolic_lists.h"
+#include "frontend/core/autocast_state.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/tensor_hooks.h"
+#include "frontend/tensors/grad_fn_name.h"
 #include "frontend/tensors/tensor.h"
+#include "frontend/values/make.h"
+#include "frontend/values/restart.h"
 #include "frontend/values/strides.h"
 #include "ops/list.h"
-#include "frontend/values/restart.h"
-#include "frontend/values/make.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/control/effects.h"
-#include "frontend/tensors/grad_fn_name.h"
-#include "frontend/core/tensor_hooks.h"
-#include "frontend/core/autocast_state.h"
 
 namespace janus::frontend {
 
@@ -66,18 +67,18 @@ uint32_t counted_writes(const TensorState& state) { return state.version - state
 
 Merger::Merger(Fork& fork)
     : fork_(fork),
-      interpreter_(fork.interpreter_),
+      interpreter_(fork.interpreter()),
       node_(interpreter_.builder().graph().new_node(op::if_)) {
-  node_->inputs = {fork.flag_};
-  node_->span = fork.span_;
+  node_->inputs = {fork.flag()};
+  node_->span = fork.span();
 }
 
 Value Merger::run() {
-  for (const Snapshot::Saved& saved : fork_.before_.objects.objects())
+  for (const Snapshot::Saved& saved : fork_.before().objects.objects())
     if (saved.alive()) merge_object(*saved.object);
   join_state();
   Value result;
-  const Value &first = fork_.sides_[0].result, &second = fork_.sides_[1].result;
+  const Value &first = fork_.side(0).result, &second = fork_.side(1).result;
   try {
     try {
       result = merge_value(first, second);
@@ -88,13 +89,14 @@ Value Merger::run() {
     fail(reason);
   }
   merge_results();
-  for (Fork::Side& side : fork_.sides_) {
+  for (const size_t which : {0, 1}) {
+    Fork::Side& side = fork_.side(which);
     side.block->parent = node_;
     node_->blocks.push_back(std::move(side.block));
   }
-  interpreter_.enter_block(fork_.outer_);
-  interpreter_.builder().graph().append(fork_.outer_, node_);
-  interpreter_.scope_nodes[node_] = fork_.test_;
+  interpreter_.enter_block(fork_.outer());
+  interpreter_.builder().graph().append(fork_.outer(), node_);
+  interpreter_.scope_nodes[node_] = *fork_.test();
   for (const MergedSize& size : sizes_) interpreter_.give_size(size.merged, size.value);
   finish_tensors();
   return result;
@@ -102,9 +104,8 @@ Value Merger::run() {
 
 /// Each member of the state becomes what the two sides leave of it.
 void Merger::join_state() {
-  const InterpreterState& before = fork_.before_.state;
-  const InterpreterState &first = fork_.sides_[0].state->state,
-                         &second = fork_.sides_[1].state->state;
+  const InterpreterState& before = fork_.before().state;
+  const InterpreterState &first = fork_.side(0).state->state, &second = fork_.side(1).state->state;
   auto& [modes, heap, history, known_classes, casts, effects] =
       static_cast<InterpreterState&>(interpreter_);
   if (first.modes != second.modes) fail({"the grad mode or an autocast differs"});
@@ -130,11 +131,11 @@ void Merger::join_casts(const Casts& first, const Casts& second) {
 /// What a side shows, in order: made only if it was taken.
 void Merger::join_effects(const std::vector<speculate::Effect>& first,
                           const std::vector<speculate::Effect>& second) {
-  const size_t before = fork_.before_.state.effects.size();
+  const size_t before = fork_.before().state.effects.size();
   for (const auto* side : {&first, &second}) {
     for (size_t i = before; i < side->size(); ++i) {
       speculate::Effect effect = (*side)[i];
-      const size_t flag = interpreter_.add_result(fork_.flag_);
+      const size_t flag = interpreter_.add_result(fork_.flag());
       if (!is_planted(State::effect, Mutation::both_sides))
         effect.call = conditional_call(std::move(effect.call), flag, side == &first);
       interpreter_.effects.push_back(std::move(effect));
@@ -144,16 +145,16 @@ void Merger::join_effects(const std::vector<speculate::Effect>& first,
 
 /// What the sides compute for texts and the like becomes a result of the `if`.
 void Merger::merge_results() {
-  for (size_t i = fork_.results_; i < interpreter_.results().size(); ++i) {
+  for (size_t i = fork_.result_count(); i < interpreter_.results().size(); ++i) {
     graph::Value* value = interpreter_.results()[i];
     if (is_visible(value)) continue;
     const graph::Block* block =
         value->definition != nullptr ? value->definition->parent : value->owner;
-    const size_t side = block == fork_.sides_[0].block.get() ? 0 : 1;
-    if (block != fork_.sides_[side].block.get())
-      throw CannotMerge{fork_.test_, "what it shows is not known behind it"};
+    const size_t side = block == fork_.side(0).block.get() ? 0 : 1;
+    if (block != fork_.side(side).block.get())
+      throw CannotMerge{*fork_.test(), "what it shows is not known behind it"};
     try {
-      interpreter_.enter_block(*fork_.sides_[1 - side].block);
+      interpreter_.enter_block(*fork_.side(1 - side).block);
       graph::Value* other = placeholder_of(value->type);
       interpreter_.replace_result(
           i, side == 0 ? merge_graph_values(value, other) : merge_graph_values(other, value));
@@ -197,7 +198,7 @@ Value Merger::merge_deferred(const Value& a, const Value& b) {
   };
   auto merged = std::make_shared<Deferred>();
   speculate::Template if_true = recipe(a);
-  merged->recipe = chosen(recipe(b), std::move(if_true), interpreter_.add_result(fork_.flag_));
+  merged->recipe = chosen(recipe(b), std::move(if_true), interpreter_.add_result(fork_.flag()));
   merged->type = Object::borrow(text);
   return merged;
 }
@@ -206,7 +207,8 @@ void Merger::join_heap(const Heap& first, const Heap& second) {
   std::string why_not;
   try {
     auto merge = [&](const Value& a, const Value& b) { return merge_value(a, b); };
-    why_not = interpreter_.heap.merge(interpreter_, fork_.before_.state.heap, first, second, merge);
+    why_not =
+        interpreter_.heap.merge(interpreter_, fork_.before().state.heap, first, second, merge);
   } catch (const NotMerged& reason) {
     fail(reason);
   }
@@ -216,12 +218,12 @@ void Merger::join_heap(const Heap& first, const Heap& second) {
 // --- the states of the sides --------------------------------------------------------------------
 
 bool Merger::existed(const Changeable& object) const {
-  return fork_.before_.objects.find(&object) != nullptr;
+  return fork_.before().objects.find(&object) != nullptr;
 }
 
 const ChangeableState& Merger::state_in(size_t side, const Changeable& object) {
-  if (const ChangeableState* state = fork_.sides_[side].state->objects.find(&object)) return *state;
-  const ChangeableState* before = fork_.before_.objects.find(&object);
+  if (const ChangeableState* state = fork_.side(side).state->objects.find(&object)) return *state;
+  const ChangeableState* before = fork_.before().objects.find(&object);
   TORCHJANUS_CHECK(before != nullptr, "merge: an object of no side");
   return *before;
 }
@@ -235,7 +237,7 @@ const Elements& Merger::elements_in(size_t side, const Sequence& sequence) {
 }
 
 bool Merger::is_visible(const graph::Block* block) const {
-  return block != fork_.sides_[0].block.get() && block != fork_.sides_[1].block.get() &&
+  return block != fork_.side(0).block.get() && block != fork_.side(1).block.get() &&
          interpreter_.is_open(block);
 }
 
@@ -261,7 +263,7 @@ void Merger::merge_object(Changeable& object) {
     } else if (dynamic_cast<SetValue*>(&object) != nullptr) {
       const auto &first = std::get<SetElements>(a), &second = std::get<SetElements>(b);
       if (!same_elements(first, second)) throw NotMerged{"a set holds different elements"};
-    } else if (std::get<uint64_t>(*fork_.before_.objects.find(&object)) !=
+    } else if (std::get<uint64_t>(*fork_.before().objects.find(&object)) !=
                std::get<uint64_t>(b)) {  // nothing puts back what the first side took
       throw NotMerged{"one side takes more from an iterator"};
     }
@@ -295,7 +297,7 @@ Value Merger::either_or_unmerged(const Value& a, const Value& b, const NotMerged
   try {
     return either(a, b, reason);
   } catch (const NotMerged&) {
-    return std::make_shared<Unmerged>(fork_.test_, reason.why, /*in_first_round=*/false,
+    return std::make_shared<Unmerged>(*fork_.test(), reason.why, /*in_first_round=*/false,
                                       reason.in_sizes);
   }
 }
@@ -314,7 +316,7 @@ void Merger::write_gradient_on_both(TensorState& a, TensorState& b) {
   const size_t side = a.grad_replaced ? 0 : 1;
   const TensorState& written = side == 0 ? a : b;
   TensorState& other = side == 0 ? b : a;
-  interpreter_.enter_block(*fork_.sides_[1 - side].block);
+  interpreter_.enter_block(*fork_.side(1 - side).block);
   other.grad = placeholder_like(written.grad, side);
   other.grad_replaced = true;
   other.grad_unread = written.grad_unread;
@@ -323,7 +325,7 @@ void Merger::write_gradient_on_both(TensorState& a, TensorState& b) {
 /// A mutation: the side that does not write to objects that the run meets writes to the last one
 /// that the other writes to.
 void Merger::write_met_on_both(Sequence& writes, const Elements& a, const Elements& b) {
-  const auto& before = std::get<Elements>(*fork_.before_.objects.find(&writes));
+  const auto& before = std::get<Elements>(*fork_.before().objects.find(&writes));
   const size_t side = a == before ? 1 : 0;
   const Elements &written = side == 0 ? a : b, &other = side == 0 ? b : a;
   const Value last = written == before             ? nullptr
@@ -335,7 +337,7 @@ void Merger::write_met_on_both(Sequence& writes, const Elements& a, const Elemen
   longer.elements = other;
   if (other == before && object != nullptr && is_visible(object->value) &&
       is_planted(State::met, Mutation::both_sides)) {
-    interpreter_.enter_block(*fork_.sides_[1 - side].block);
+    interpreter_.enter_block(*fork_.side(1 - side).block);
     std::vector<Value> parts = write->elements.known();
     for (size_t i = 1; i < parts.size(); ++i) parts[i] = placeholder_like(parts[i], side);
     append(interpreter_, longer, make_tuple(std::move(parts)));
@@ -382,7 +384,7 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& of_first,
   merged.version = std::max(a.version, b.version);
   if (a.base != nullptr) {
     // A view that is taken again of what its base is then.
-    const auto& before = std::get<TensorState>(*fork_.before_.objects.find(&tensor));
+    const auto& before = std::get<TensorState>(*fork_.before().objects.find(&tensor));
     merged.value = before.value;
     merged.past_values = before.past_values;
     merged.seen_version = std::numeric_limits<uint32_t>::max();
@@ -391,7 +393,8 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& of_first,
     return;
   }
   if (a.value != b.value) {
-    if (has_hooks(interpreter_.tensor_hooks, tensor, a.value) || has_hooks(interpreter_.tensor_hooks, tensor, b.value))
+    if (has_hooks(interpreter_.tensor_hooks, tensor, a.value) ||
+        has_hooks(interpreter_.tensor_hooks, tensor, b.value))
       throw NotMerged{"a tensor with hooks"};
     merged.value = merge_contents(a, b);
     ++merged.version;
@@ -417,12 +420,12 @@ graph::Value* Merger::merge_contents(const TensorState& a, const TensorState& b)
   graph::Value* values[] = {a.value, b.value};
   if (a.written != b.written && is_planted(State::contents, Mutation::both_sides)) {
     const size_t unwritten = a.written ? 1 : 0;
-    interpreter_.enter_block(*fork_.sides_[unwritten].block);
+    interpreter_.enter_block(*fork_.side(unwritten).block);
     values[unwritten] = placeholder_of(values[1 - unwritten]->type);
   }
   if (a.requires_grad != b.requires_grad) {
     const size_t untracked = a.requires_grad ? 1 : 0;
-    interpreter_.enter_block(*fork_.sides_[untracked].block);
+    interpreter_.enter_block(*fork_.side(untracked).block);
     values[untracked] = op::detach(interpreter_.builder(), {values[untracked]});
     interpreter_.gradients_vary = true;
   }
@@ -441,15 +444,15 @@ void Merger::leave_size(graph::Value* (&values)[2], const TensorState& a, const 
   const auto is_size = [](const graph::Dim& dim) { return dim.lower_bound().value_or(0) >= 2; };
   if (!is_last || !is_size(*place) || !is_size(*other) || !is_contiguous(a) || !is_contiguous(b))
     return;
-  if (!interpreter_.leaves_sizes(fork_.test_))
+  if (!interpreter_.leaves_sizes(*fork_.test()))
     throw NotMerged{cat(graph::to_string(first), " and ", graph::to_string(second)), true};
   const int64_t dim = place - first.shape.begin();
   const graph::Dim size = merged_size(*place, *other);
   for (size_t side = 0; side < 2; ++side) {
-    interpreter_.enter_block(*fork_.sides_[side].block);
-    values[side] =
-        op::narrow(interpreter_.builder(), {values[side]},
-                   {{"dim", dim}, {"start", int64_t{0}}, {"length", graph::AttributeValue(size)}});
+    interpreter_.enter_block(*fork_.side(side).block);
+    values[side] = op::narrow(
+        interpreter_.builder(), {values[side]},
+        {{"dim", dim}, {"start", int64_t{0}}, {"length", graph::AttributeValue(size)}});
   }
 }
 
@@ -457,7 +460,7 @@ void Merger::leave_size(graph::Value* (&values)[2], const TensorState& a, const 
 graph::Dim Merger::merged_size(const graph::Dim& a, const graph::Dim& b) {
   for (const MergedSize& known : sizes_)
     if (known.first == a && known.second == b) return known.merged;
-  const graph::Dim merged = interpreter_.new_dimension(fork_.outer_);
+  const graph::Dim merged = interpreter_.new_dimension(fork_.outer());
   graph::Value* values[2];
   for (size_t side = 0; side < 2; ++side) {
     values[side] = number_in(side, interpreter_.dimension(side == 0 ? a : b));
@@ -478,11 +481,17 @@ void Merger::merge_writes(TensorState& merged, const TensorState& a, const Tenso
 }
 
 graph::Value* Merger::number_of_writes(size_t side, const TensorState& state) {
-  interpreter_.enter_block(*fork_.sides_[side].block);
+  interpreter_.enter_block(*fork_.side(side).block);
   graph::Builder& builder = interpreter_.builder();
   graph::Value* count = builder.constant(int64_t{counted_writes(state)});
   if (state.varying_writes == nullptr) return count;
   return op::scalar_add(builder, {state.varying_writes, count});
+}
+
+Value merge(Fork& fork) {
+  const Value result = Merger(fork).run();
+  fork.close();
+  return result;
 }
 
 }  // namespace janus::frontend

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/control/branches.h"
-#include "frontend/values/restart.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/control/fork.h"
 #include "frontend/core/autocast_state.h"
+#include "frontend/values/restart.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 
@@ -27,6 +27,10 @@ NotMerged differing(const Value& a, const Value& b);
 /// Gives the result the name of the autograd node that eager has there, if it has one name on both
 /// sides.
 void name_merged(TensorState& merged, const TensorState& a, const TensorState& b);
+
+/// The two sides become one path again, with what both left behind; gives the merged result. Throws
+/// CannotMerge.
+Value merge(Fork& fork);
 
 class Merger {
  public:
@@ -47,7 +51,7 @@ class Merger {
   };
 
   [[noreturn]] void fail(const NotMerged& reason) const {
-    throw CannotMerge{fork_.test_, reason.why, /*in_first_round=*/false, reason.in_sizes};
+    throw CannotMerge{*fork_.test(), reason.why, /*in_first_round=*/false, reason.in_sizes};
   }
   const ChangeableState& state_in(size_t side, const Changeable& object);
   const TensorState& tensor_in(size_t side, const Tensor& tensor);

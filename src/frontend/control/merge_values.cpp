@@ -3,20 +3,20 @@
 #include <limits>
 
 #include "frontend/control/merge.h"
-#include "frontend/control/rolled.h"
-#include "frontend/core/exceptions.h"
-#include "frontend/values/number_kinds.h"
-#include "frontend/core/recursion_state.h"
-#include "frontend/tensors/tensor.h"
-#include "frontend/values/strides.h"
-#include "ops/list.h"
-#include "frontend/values/constants.h"
 #include "frontend/control/number_parts.h"
-#include "frontend/values/rolled_list.h"
-#include "frontend/values/class_sets.h"
-#include "frontend/values/make.h"
-#include "frontend/core/tensor_hooks.h"
+#include "frontend/control/symbolic_lists.h"
+#include "frontend/core/exceptions.h"
+#include "frontend/core/recursion_state.h"
 #include "frontend/core/run_time_objects.h"
+#include "frontend/core/tensor_hooks.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/class_sets.h"
+#include "frontend/values/constants.h"
+#include "frontend/values/make.h"
+#include "frontend/values/number_kinds.h"
+#include "frontend/values/strides.h"
+#include "frontend/values/symbolic_list.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -104,7 +104,7 @@ Value Merger::merge_optionals(const Value& a, const Value& b) {
     parts[side] = optional != nullptr     ? optional->value
                   : is_none(*sides[side]) ? std::make_shared<Undefined>()
                                           : *sides[side];
-    interpreter_.enter_block(*fork_.sides_[side].block);
+    interpreter_.enter_block(*fork_.side(side).block);
     flags[side] = optional != nullptr ? optional->flag
                                       : interpreter_.builder().constant(!is_none(*sides[side]));
   }
@@ -114,9 +114,9 @@ Value Merger::merge_optionals(const Value& a, const Value& b) {
   Value value = merge_value(parts[0], parts[1]);
   if (!is_none(a) && is_none(b) && as<Optional>(a) == nullptr)
     return merged_[{a.get(), b.get()}] =
-               std::make_shared<Optional>(fork_.flag_, value, fork_.test_);
-  return merged_[{a.get(), b.get()}] =
-             std::make_shared<Optional>(merge_graph_values(flags[0], flags[1]), value, fork_.test_);
+               std::make_shared<Optional>(fork_.flag(), value, *fork_.test());
+  return merged_[{a.get(), b.get()}] = std::make_shared<Optional>(
+             merge_graph_values(flags[0], flags[1]), value, *fork_.test());
 }
 
 /// What a function gives: on sides that return nobody looks at an exception, and the other way
@@ -172,7 +172,7 @@ Value Merger::only(size_t side, const Value& value) {
 /// One of two values, or of those that they may be.
 Value Merger::either(const Value& a, const Value& b, const NotMerged& why) {
   try {
-    return std::make_shared<Either>(fork_.flag_, alone(0, a), alone(1, b), fork_.test_, why.why);
+    return std::make_shared<Either>(fork_.flag(), alone(0, a), alone(1, b), *fork_.test(), why.why);
   } catch (const NotMerged&) {
     throw why;
   }
@@ -185,7 +185,7 @@ Value Merger::either_kind(const Value& a, const Value& b) {
   const NumberKinds kinds = *kinds_of_numbers(a, b);
   std::optional<NumberParts> parts[2];
   for (size_t side = 0; side < 2; ++side) {
-    interpreter_.enter_block(*fork_.sides_[side].block);
+    interpreter_.enter_block(*fork_.side(side).block);
     parts[side] = parts_by_kind(interpreter_, side == 0 ? a : b, kinds);
   }
   const auto number = [&](graph::Value* NumberParts::* part) {
@@ -193,7 +193,7 @@ Value Merger::either_kind(const Value& a, const Value& b) {
   };
   return merged_[{a.get(), b.get()}] = std::make_shared<Either>(
              merge_graph_values(parts[0]->is_high, parts[1]->is_high), number(&NumberParts::high),
-             number(&NumberParts::low), fork_.test_,
+             number(&NumberParts::low), *fork_.test(),
              cat(name_of(a), " on one side, ", name_of(b), " on the other"));
 }
 
@@ -210,7 +210,7 @@ Value Merger::new_alone(size_t side, const Value& value) {
   if (const auto* object = dynamic_cast<const Changeable*>(value.get()); object && existed(*object))
     return value;
   if (const auto* both = as<Either>(value)) {
-    interpreter_.enter_block(*fork_.sides_[1 - side].block);
+    interpreter_.enter_block(*fork_.side(1 - side).block);
     graph::Value* other = interpreter_.builder().constant(false);
     graph::Value* flag =
         side == 0 ? merge_graph_values(both->flag, other) : merge_graph_values(other, both->flag);
@@ -248,7 +248,7 @@ Value Merger::new_alone(size_t side, const Value& value) {
 
 /// The value that only the other side has.
 Value Merger::merge_undefined(size_t side, const Value& other) {
-  interpreter_.enter_block(*fork_.sides_[side].block);
+  interpreter_.enter_block(*fork_.side(side).block);
   Value placeholder = placeholder_like(other, 1 - side);
   return side == 0 ? merge_value(placeholder, other) : merge_value(other, placeholder);
 }
@@ -290,7 +290,7 @@ Value Merger::merge_known(const Known& a, const Known& b) {
 }
 
 graph::Value* Merger::number_in(size_t side, const Value& number) {
-  interpreter_.enter_block(*fork_.sides_[side].block);
+  interpreter_.enter_block(*fork_.side(side).block);
   return interpreter_.graph_value(number);
 }
 
@@ -300,13 +300,13 @@ Value Merger::merge_numbers(const Value& a, const Value& b) {
       same_constant(first->object.get(), second->object.get()))
     return merge_known(*first, *second);
   Object example;
-  if (fork_.example_) {
-    const Value& taken = fork_.example_.is(Py_True) ? a : b;
+  if (fork_.example()) {
+    const Value& taken = fork_.example().is(Py_True) ? a : b;
     example = as<Known>(taken) != nullptr ? as<Known>(taken)->object : as<Number>(taken)->example;
   }
   // What tells the sides apart is the test itself.
   if (first != nullptr && second != nullptr && PyBool_Check(first->object.get()))
-    return interpreter_.number(first->object.is(Py_True) ? fork_.flag_ : negated_flag(), example);
+    return interpreter_.number(first->object.is(Py_True) ? fork_.flag() : negated_flag(), example);
   const auto *left = as<Number>(a), *right = as<Number>(b);
   if (left != nullptr && right != nullptr && left->dim && right->dim && *left->dim == *right->dim)
     return interpreter_.dimension(*left->dim);
@@ -320,21 +320,21 @@ Value Merger::merge_objects(const Value& a, const Value& b) {
   Classes classes;
   for (size_t side = 0; side < 2; ++side) {
     const Value& value = side == 0 ? a : b;
-    interpreter_.enter_block(*fork_.sides_[side].block);
-    interpreter_.known_classes = fork_.sides_[side].state->state.known_classes;
+    interpreter_.enter_block(*fork_.side(side).block);
+    interpreter_.known_classes = fork_.side(side).state->state.known_classes;
     values[side] = object_value(interpreter_, value);
     if (values[side] == nullptr) throw differing(a, b);
     classes = united(std::move(classes), possible_classes(interpreter_, value));
   }
-  interpreter_.known_classes = fork_.before_.state.known_classes;
+  interpreter_.known_classes = fork_.before().state.known_classes;
   return std::make_shared<RuntimeObject>(merge_graph_values(values[0], values[1]),
                                          std::move(classes));
 }
 
 /// Made in front of the branch, so that whoever asks for it again finds it.
 graph::Value* Merger::negated_flag() {
-  interpreter_.enter_block(fork_.outer_);
-  return interpreter_.negated_flag(fork_.flag_);
+  interpreter_.enter_block(fork_.outer());
+  return interpreter_.negated_flag(fork_.flag());
 }
 
 graph::Value* Merger::merge_graph_values(graph::Value* a, graph::Value* b) {
@@ -348,8 +348,8 @@ graph::Value* Merger::merge_graph_values(graph::Value* a, graph::Value* b) {
   result->definition = node_;
   result->index = static_cast<uint32_t>(node_->outputs.size());
   node_->outputs.push_back(result);
-  fork_.sides_[0].block->results.push_back(a);
-  fork_.sides_[1].block->results.push_back(b);
+  fork_.side(0).block->results.push_back(a);
+  fork_.side(1).block->results.push_back(b);
   return result;
 }
 
@@ -396,7 +396,7 @@ void Merger::collect_roots(size_t side, const std::shared_ptr<Tensor>& tensor,
 /// recursion can't be followed where that shows.
 bool Merger::may_vary(const TensorState& untracked) const {
   const RecursionState& recursion = interpreter_.recursion();
-  const bool in_recursion = recursion.is_building() || recursion.is_first_activation(fork_.test_);
+  const bool in_recursion = recursion.is_building() || recursion.is_first_activation(*fork_.test());
   return graph::is_differentiable(untracked.value->type.dtype) &&
          !(in_recursion && untracked.source != nullptr);
 }
@@ -414,7 +414,8 @@ Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_
   if ((!varies && first.is_leaf != second.is_leaf) || first.is_parameter != second.is_parameter)
     throw NotMerged{"a parameter and a tensor"};
   // Hooks that come to the merged one would have to stand behind those that it has.
-  if (has_hooks(interpreter_.tensor_hooks, *a, first.value) || has_hooks(interpreter_.tensor_hooks, *b, second.value))
+  if (has_hooks(interpreter_.tensor_hooks, *a, first.value) ||
+      has_hooks(interpreter_.tensor_hooks, *b, second.value))
     throw NotMerged{"a tensor with hooks"};
   if (first.grad != nullptr || second.grad != nullptr || !is_current(0, *a) || !is_current(1, *b))
     throw NotMerged{"a tensor with state of its own"};
@@ -458,7 +459,7 @@ std::shared_ptr<const Rolled> Merger::merge_rolled(const Elements& a, const Elem
       known.empty() && like != nullptr ? like->form : common_form(interpreter_, known, why);
   if (!form) throw NotMerged{why};
   auto merged = std::make_shared<Rolled>();
-  merged->test = like != nullptr ? like->test : fork_.test_;
+  merged->test = like != nullptr ? like->test : *fork_.test();
   merged->form = *form;
   merged->front = like != nullptr ? like->front : grew_at_front(a, b);
   merged->undecided = like != nullptr ? like->undecided : known.size() <= 1;
@@ -467,7 +468,7 @@ std::shared_ptr<const Rolled> Merger::merge_rolled(const Elements& a, const Elem
   std::shared_ptr<const Rolled> lists[2];
   for (size_t side = 0; side < 2; ++side) {
     lists[side] = sides[side]->rolled();
-    interpreter_.enter_block(*fork_.sides_[side].block);
+    interpreter_.enter_block(*fork_.side(side).block);
     if (lists[side] == nullptr)
       lists[side] = roll(interpreter_, merged->test, *form, sides[side]->known(), merged->front);
     if (lists[side]->form != *form) throw NotMerged{"lists of different elements"};

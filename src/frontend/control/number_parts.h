@@ -1,4 +1,5 @@
-// Numbers of one of two classes as values of the graph: a flag that says which, and the number as each.
+// Numbers of one of two classes as values of the graph: a flag that says which, and the number as
+// each.
 #pragma once
 
 #include <optional>

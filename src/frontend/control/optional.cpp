@@ -1,8 +1,10 @@
 #include "frontend/control/optional.h"
-#include "frontend/values/restart.h"
-#include "frontend/core/settled.h"
 #include "frontend/control/branches.h"
+#include "frontend/control/fork.h"
+#include "frontend/control/merge.h"
 #include "frontend/core/interpreter.h"
+#include "frontend/core/settled.h"
+#include "frontend/values/restart.h"
 
 namespace janus::frontend {
 
@@ -66,7 +68,7 @@ void only_if(Interpreter& interpreter, graph::Value* flag, const TestKey& key,
   fork.leave(Completion::normal);
   fork.enter(1);
   fork.leave(Completion::normal);
-  fork.merge();
+  merge(fork);
 }
 
 }  // namespace janus::frontend

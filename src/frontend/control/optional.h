@@ -5,10 +5,9 @@
 // Whoever needs to know and can't, begins the generation anew with the branch followed.
 #pragma once
 
+#include "frontend/core/interpreter.h"
 #include "frontend/values/element_list.h"
 #include "frontend/values/value.h"
-#include "frontend/core/interpreter.h"
-
 
 namespace janus::frontend {
 

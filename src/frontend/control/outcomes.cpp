@@ -1,6 +1,7 @@
 #include "frontend/control/outcomes.h"
 
 #include "frontend/control/branches.h"
+#include "frontend/control/fork.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/operations.h"

@@ -6,6 +6,7 @@
 
 #include "frontend/control/entry_lists.h"
 #include "frontend/control/run_time_reads.h"
+#include "frontend/control/slice_positions.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
@@ -15,7 +16,6 @@
 #include "frontend/values/number_kinds.h"
 #include "ops/list.h"
 #include "python/integer.h"
-#include "frontend/control/slice_positions.h"
 
 namespace janus::frontend {
 
@@ -192,7 +192,6 @@ ValueFact elements_seen(PyObject* list) {
 }
 
 }  // namespace
-
 
 Value varying_part(Interpreter& interpreter, const Known& list, const Value& key, int fact) {
   const auto* slice = as<SliceValue>(key);

@@ -1,4 +1,5 @@
-// Lists, tuples, dicts, texts and numbers that only the run meets: their elements, lengths, truth and identity.
+// Lists, tuples, dicts, texts and numbers that only the run meets: their elements, lengths, truth
+// and identity.
 #pragma once
 
 #include <functional>

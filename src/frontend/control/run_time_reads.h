@@ -1,4 +1,5 @@
-// Reads of Python's heap by the run: attributes, items and elements of objects that only the run meets.
+// Reads of Python's heap by the run: attributes, items and elements of objects that only the run
+// meets.
 #pragma once
 
 #include <string>
@@ -16,8 +17,9 @@ Value read_value(Interpreter& interpreter, graph::Value* value, const speculate:
 /// What is read of Python's heap must not have been changed by the run, which writes at its end.
 /// Objects of another class are other objects.
 void check_unchanged(Interpreter& interpreter, const Classes& classes);
-/// Notes what the attribute, or the item of a dict, is in objects of the class that the call at hand
-/// is given: for what no profile saw, such as the code of properties. Runs no code of the program.
+/// Notes what the attribute, or the item of a dict, is in objects of the class that the call at
+/// hand is given: for what no profile saw, such as the code of properties. Runs no code of the
+/// program.
 void look_at_samples(PyTypeObject* type, const std::string& name, speculate::ValueFact& seen,
                      const speculate::Call& call);
 /// The same of the element at `index` of lists or tuples of so many.

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "frontend/core/class_of.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/operations.h"
 #include "ops/list.h"
 #include "frontend/core/class_of.h"
-#include "ops/list.h"
 
 namespace janus::frontend {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "frontend/core/heap.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 

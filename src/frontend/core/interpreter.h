@@ -45,7 +45,7 @@
 #include "speculate/facts.h"
 #include "speculate/generated.h"
 #include "frontend/values/restart.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 #include "frontend/core/custom_gradient_record.h"
 #include "frontend/core/gradient_switches.h"
 #include "frontend/core/operations.h"

@@ -15,7 +15,7 @@
 #include "frontend/core/graph_writer.h"
 #include "frontend/core/interpreter_state.h"
 #include "frontend/core/value_maker.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 

@@ -8,9 +8,15 @@
 #include "frontend/control/counted.h"
 #include "frontend/control/journal.h"
 #include "frontend/control/loops.h"
-#include "frontend/control/rearranged.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/language/calls.h"
+#include "frontend/values/snapshot.h"
+#include "ops/list.h"
+#include "frontend/values/restart.h"
+#include "frontend/values/truth.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/control/list_parts.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -24,6 +30,9 @@
 #include "frontend/values/snapshot.h"
 #include "frontend/values/truth.h"
 #include "ops/list.h"
+#include "frontend/control/branches.h"
+#include "frontend/control/journal.h"
+#include "frontend/control/loop_parts.h"
 
 namespace janus::frontend {
 

@@ -6,7 +6,7 @@
 
 #include "frontend/control/branches.h"
 #include "frontend/control/optional.h"
-#include "frontend/control/rolled.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/control/run_time_items.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/operations.h"
@@ -19,7 +19,7 @@
 #include "frontend/objects/protocol.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 #include "frontend/values/truth.h"
 #include "ops/list.h"
 

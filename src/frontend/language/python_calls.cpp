@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "frontend/control/effects.h"
-#include "frontend/control/rearranged.h"
+#include "frontend/control/list_parts.h"
 #include "frontend/control/run_time_items.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
@@ -22,6 +22,13 @@
 #include "frontend/values/make.h"
 #include "frontend/values/number_kinds.h"
 #include "ops/list.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/control/list_parts.h"
+#include "frontend/control/effects.h"
+#include "frontend/core/operations.h"
+#include "frontend/language/special_callables.h"
+#include "frontend/control/run_time_items.h"
 
 namespace janus::frontend {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "frontend/control/rolled.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/operations.h"

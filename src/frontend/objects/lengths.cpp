@@ -6,7 +6,7 @@
 #include <set>
 
 #include "frontend/control/entry_lists.h"
-#include "frontend/control/rolled.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/control/run_time_items.h"
 #include "frontend/core/operations.h"
 #include "frontend/objects/attributes.h"
@@ -15,7 +15,7 @@
 #include "frontend/objects/protocol.h"
 #include "frontend/objects/sets.h"
 #include "frontend/values/constants.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
 #include "python/dict_keys.h"
 

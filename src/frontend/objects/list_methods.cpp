@@ -7,8 +7,8 @@
 
 #include "frontend/control/counted.h"
 #include "frontend/control/entry_lists.h"
-#include "frontend/control/rearranged.h"
-#include "frontend/control/rolled.h"
+#include "frontend/control/list_parts.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -17,7 +17,7 @@
 #include "frontend/objects/entry_containers.h"
 #include "frontend/objects/folding.h"
 #include "frontend/objects/lists.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
 
 namespace janus::frontend {

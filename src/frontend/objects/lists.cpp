@@ -5,13 +5,16 @@
 #include <map>
 
 #include "frontend/control/effects.h"
-#include "frontend/control/rolled.h"
+#include "frontend/control/counted.h"
+#include "frontend/control/entry_lists.h"
+#include "frontend/control/list_parts.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/objects/dict_views.h"
 #include "base/policy.h"
 #include "ops/list.h"
 #include "frontend/values/number_kinds.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/control/effects.h"
 #include "frontend/core/operations.h"
@@ -19,6 +22,8 @@
 #include "frontend/objects/folding.h"
 #include "frontend/values/number_kinds.h"
 #include "ops/list.h"
+#include "frontend/control/list_reductions.h"
+#include "frontend/control/list_order.h"
 
 namespace janus::frontend {
 

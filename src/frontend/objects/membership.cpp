@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "frontend/control/entry_lists.h"
-#include "frontend/control/rearranged.h"
+#include "frontend/control/list_parts.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/heap.h"
@@ -21,7 +21,7 @@
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/number_kinds.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
 
 namespace janus::frontend {

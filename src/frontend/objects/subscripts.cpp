@@ -6,10 +6,10 @@
 
 #include "frontend/control/effects.h"
 #include "frontend/control/optional.h"
-#include "frontend/control/rearranged.h"
-#include "frontend/control/rolled.h"
 #include "frontend/control/slice_positions.h"
 #include "frontend/core/class_of.h"
+#include "frontend/control/list_parts.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/heap.h"
 #include "frontend/core/keys.h"
@@ -25,7 +25,7 @@
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/make.h"
 #include "frontend/values/number_kinds.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 #include "frontend/values/make.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/core/class_of.h"
@@ -38,6 +38,7 @@
 #include "frontend/control/slice_positions.h"
 #include "frontend/core/object_kinds.h"
 #include "ops/list.h"
+#include "frontend/control/list_order.h"
 
 namespace janus::frontend {
 

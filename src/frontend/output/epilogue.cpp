@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "base/mutation.h"
-#include "frontend/autograd/autograd.h"
+#include "frontend/autograd/grad_attribute.h"
 #include "frontend/autograd/custom_gradient.h"
 #include "frontend/autograd/freed.h"
 #include "frontend/autograd/requires_grad.h"
@@ -27,7 +27,6 @@
 #include "frontend/tensors/tensor_data.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/restart.h"
-#include "frontend/values/rolled_list.h"
 #include "frontend/values/strides.h"
 #include "ops/list.h"
 #include "passes/gradient/reachable.h"
@@ -35,6 +34,16 @@
 #include "graph/op.h"
 #include "ops/number.h"
 #include "speculate/separate_memory.h"
+#include "frontend/values/symbolic_list.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/core/cells.h"
+#include "frontend/control/effects.h"
+#include "frontend/core/autocast_state.h"
+#include "frontend/core/operations.h"
+#include "frontend/autograd/tracked_values.h"
+#include "frontend/autograd/gradient_flags.h"
+#include "frontend/autograd/gradients.h"
+#include "frontend/autograd/differentiable_results.h"
 
 namespace janus::frontend {
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "frontend/core/run_time_objects.h"
 #include "frontend/tensors/tensor.h"
+#include "frontend/values/class_sets.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/number_kinds.h"
-#include "frontend/values/rolled_list.h"
-#include "frontend/values/class_sets.h"
-#include "frontend/core/run_time_objects.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 

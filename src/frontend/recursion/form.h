@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "frontend/control/rolled.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/interpreter.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 

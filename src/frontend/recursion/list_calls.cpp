@@ -1,12 +1,12 @@
 #include "frontend/recursion/list_calls.h"
 
 #include "frontend/control/entry_lists.h"
-#include "frontend/control/rolled.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/interpreter.h"
+#include "frontend/core/known_callables.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/recursion/recursion.h"
 #include "ops/list.h"
-#include "frontend/core/known_callables.h"
 
 namespace janus::frontend {
 
@@ -54,7 +54,8 @@ std::optional<int64_t> dim_argument(const CallArguments& arguments) {
 
 }  // namespace
 
-Value call_list_operator(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) {
+Value call_list_operator(Interpreter& interpreter, PyObject* callable,
+                         const CallArguments& arguments) {
   if (arguments.positional.empty()) return nullptr;
   Stacks& stacks_of_recursion = recursion_of(interpreter).stacks;
   if (Value reduced = stacks_of_recursion.call(interpreter, callable, arguments)) return reduced;

@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "frontend/core/met_writes_state.h"
+#include "frontend/values/symbolic_list.h"
 #include "frontend/values/value.h"
 #include "speculate/generated.h"
-#include "frontend/values/rolled_list.h"
-#include "frontend/core/met_writes_state.h"
 
 namespace janus::frontend {
 

@@ -1,6 +1,6 @@
 #include "frontend/recursion/outside_changes.h"
 #include "frontend/core/heap.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 
 #include <algorithm>
 

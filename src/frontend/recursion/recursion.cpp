@@ -3,15 +3,16 @@
 #include <algorithm>
 
 #include "frontend/core/heap.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/recursion_state.h"
 #include "frontend/recursion/recursive_body.h"
 #include "frontend/recursion/recursive_call.h"
 #include "frontend/recursion/recursive_function.h"
 #include "base/policy.h"
 #include "graph/functions.h"
 #include "frontend/values/constants.h"
-#include "frontend/values/rolled_list.h"
-#include "frontend/core/operations.h"
-#include "frontend/core/recursion_state.h"
+#include "frontend/values/symbolic_list.h"
+#include "graph/functions.h"
 
 namespace janus::frontend {
 
@@ -26,17 +27,14 @@ bool is_same_function(const Frame& frame, const Activation& activation) {
 }  // namespace
 
 Recursion::Recursion(Interpreter& interpreter, const Generalisation& known)
-    : RecursionState(interpreter, known), interpreter_(interpreter) {}
+    : RecursionState(interpreter, known), interpreter_(interpreter), functions_(interpreter) {}
 Recursion::~Recursion() = default;
 
 Recursion& recursion_of(AttachedStates& attached) {
   return static_cast<Recursion&>(attached.recursion());
 }
 
-bool Recursion::is_building() const {
-  return std::any_of(functions_.begin(), functions_.end(),
-                     [](const auto& function) { return function->is_building; });
-}
+bool Recursion::is_building() const { return functions_.is_building(); }
 
 Value Recursion::invoke(const Activation& activation) {
   if (!known().recursive.contains(activation.scope)) {
@@ -233,23 +231,14 @@ RecursiveFunction& Recursion::make_function(const Activation& activation, Parame
       function->name = cat(activation.name, "_", functions_.size() + 1);
   function->parameters = std::move(parameters);
   const size_t count = functions_.size();
-  RecursiveFunction& made = *functions_.emplace_back(std::move(function));
+  RecursiveFunction& made = functions_.add(std::move(function));
   try {
-    RecursiveBody(*this, interpreter_, made, activation).run();
+    RecursiveBody(functions_, interpreter_, made, activation).run();
   } catch (const UnknownResult&) {
-    functions_.resize(count);
+    functions_.drop_after(count);
     throw;
   }
   return made;
-}
-
-void Recursion::forget_functions(size_t count) {
-  auto& nodes = interpreter_.output().graph.body().nodes;
-  for (size_t i = count; i < functions_.size(); ++i)
-    std::erase_if(nodes, [&](const graph::Node* node) {
-      return graph::is_function(*node) && graph::function_name(*node) == functions_[i]->name;
-    });
-  functions_.resize(count);
 }
 
 Value Recursion::call(const Activation& activation) {

@@ -18,26 +18,15 @@
 #include <vector>
 
 #include "frontend/core/interpreter.h"
-#include "frontend/core/recursion_state.h"
-#include "frontend/recursion/form.h"
-#include "frontend/recursion/stacks.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/recursion_state.h"
+#include "frontend/recursion/activation.h"
+#include "frontend/recursion/form.h"
+#include "frontend/recursion/recursive_functions.h"
+#include "frontend/recursion/stacks.h"
 
 namespace janus::frontend {
 
-/// One call of a Python function, its arguments bound.
-struct Activation {
-  const syntax::Scope* scope;
-  const void* environment;  ///< tells apart functions made of the same code
-  python::Object facts_key;
-  std::string name;
-  std::shared_ptr<Variables> variables;
-  /// Interprets the body with these variables.
-  std::function<Value(const std::shared_ptr<Variables>&)> run;
-};
-
-struct RecursiveFunction;
-struct Passed;
 /// What variables are given, in order.
 using Parameters = std::vector<std::pair<std::string, Form>>;
 
@@ -54,11 +43,6 @@ class Recursion final : public RecursionState {
   /// Tensors of lists whose length differs from activation to activation.
   Stacks stacks;
 
-
-  size_t function_count() const { return functions_.size(); }
-  /// Takes back the functions made after the first `count`.
-  void forget_functions(size_t count);
-
  private:
   void detect(const Activation& activation);
   bool is_first_of_entry(const Activation& activation);
@@ -71,7 +55,7 @@ class Recursion final : public RecursionState {
   bool is_applicable(const RecursiveFunction& function) const;
 
   Interpreter& interpreter_;
-  std::vector<std::unique_ptr<RecursiveFunction>> functions_;
+  RecursiveFunctions functions_;
   std::map<const syntax::Scope*, size_t> first_activations_;  ///< interpreted in place
 };
 

@@ -7,8 +7,11 @@
 #include "frontend/tensors/tensor.h"
 #include "base/policy.h"
 #include "ops/list.h"
-#include "frontend/values/rolled_list.h"
 #include "frontend/core/recursion_state.h"
+#include "frontend/recursion/activation.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/symbolic_list.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -31,9 +34,9 @@ void collect_roots(const std::shared_ptr<Tensor>& tensor, std::set<Tensor*>& roo
 
 }  // namespace
 
-RecursiveBody::RecursiveBody(Recursion& recursion, Interpreter& interpreter,
+RecursiveBody::RecursiveBody(RecursiveFunctions& functions, Interpreter& interpreter,
                              RecursiveFunction& function, const Activation& activation)
-    : recursion_(recursion),
+    : functions_(functions),
       interpreter_(interpreter),
       function_(function),
       activation_(activation),
@@ -41,7 +44,7 @@ RecursiveBody::RecursiveBody(Recursion& recursion, Interpreter& interpreter,
       outside_(interpreter, function),
       effects_(interpreter.effect_count()),
       leaves_(interpreter.made_leaves.size()),
-      function_count_(recursion.function_count()),
+      function_count_(functions.size()),
       deepest_(std::exchange(interpreter.deepest, interpreter.depth())),
       depth_(interpreter.depth()) {
   function_.building = this;
@@ -62,19 +65,20 @@ void RecursiveBody::run() {
 
 /// What follows a loop without rounds may not be possible: then there is another way out.
 bool RecursiveBody::interpret_first() {
-  recursion_.left_loop_out = false;
+  RecursionState& recursion = interpreter_.recursion();
+  recursion.left_loop_out = false;
   try {
     return interpret(true);
   } catch (const Refusal&) {
-    if (!recursion_.left_loop_out || !recursion_.leaves_loops_out) throw;
+    if (!recursion.left_loop_out || !recursion.leaves_loops_out) throw;
   }
   PyErr_Clear();
   interpreter_.abandon_scopes(*this);
   struct Restore {
-    Recursion& recursion;
+    RecursionState& recursion;
     ~Restore() { recursion.leaves_loops_out = true; }
-  } restore{recursion_};
-  recursion_.leaves_loops_out = false;
+  } restore{recursion};
+  recursion.leaves_loops_out = false;
   return interpret(true);
 }
 
@@ -160,7 +164,7 @@ void RecursiveBody::reset() {
   outside_.restore();
   forget_classes();
   // What was built meanwhile may rest on what this one seemed to give.
-  recursion_.forget_functions(function_count_);
+  functions_.forget_after(function_count_);
 }
 
 /// What is known of objects where the function is made may not hold where it is called next; but

@@ -9,16 +9,16 @@
 #include <memory>
 #include <vector>
 
+#include "frontend/recursion/activation.h"
 #include "frontend/recursion/outside_changes.h"
-#include "frontend/recursion/recursion.h"
-#include "frontend/recursion/recursive_function.h"
+#include "frontend/recursion/recursive_functions.h"
 
 namespace janus::frontend {
 
 class RecursiveBody final : public Scope {
  public:
-  RecursiveBody(Recursion& recursion, Interpreter& interpreter, RecursiveFunction& function,
-                const Activation& activation);
+  RecursiveBody(RecursiveFunctions& functions, Interpreter& interpreter,
+                RecursiveFunction& function, const Activation& activation);
   ~RecursiveBody() override;
   RecursiveBody(const RecursiveBody&) = delete;
   RecursiveBody& operator=(const RecursiveBody&) = delete;
@@ -54,7 +54,7 @@ class RecursiveBody final : public Scope {
   void finish();
   void check_visible(const graph::Block& block) const;
 
-  Recursion& recursion_;
+  RecursiveFunctions& functions_;
   Interpreter& interpreter_;
   RecursiveFunction& function_;
   const Activation& activation_;

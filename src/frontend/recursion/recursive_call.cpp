@@ -3,9 +3,9 @@
 #include <string>
 
 #include "frontend/tensors/tensor.h"
+#include "frontend/values/symbolic_list.h"
 #include "graph/functions.h"
 #include "ops/list.h"
-#include "frontend/values/rolled_list.h"
 
 namespace janus::frontend {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "frontend/recursion/recursive_function.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 

@@ -18,7 +18,7 @@
 #include "frontend/recursion/form.h"
 #include "frontend/recursion/outside_places.h"
 #include "frontend/recursion/surroundings.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 

@@ -5,16 +5,19 @@
 #include <set>
 #include <string_view>
 
+#include "frontend/control/list_reductions.h"
+#include "frontend/control/symbolic_lists.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/objects/containers.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
-#include "ops/list.h"
-#include "frontend/values/rolled_list.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
+#include "frontend/values/symbolic_list.h"
 #include "frontend/values/unnamed_sizes.h"
 #include "frontend/core/operations.h"
-#include "frontend/control/rolled.h"
 #include "frontend/objects/lengths.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 

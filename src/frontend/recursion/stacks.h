@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "frontend/core/interpreter.h"
-#include "frontend/values/rolled_list.h"
 #include "frontend/core/operations.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "frontend/core/autocast_state.h"
+#include "frontend/core/grad_mode.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
@@ -13,8 +15,12 @@
 #include "frontend/core/torch_objects.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/tensors/overloads.h"
 #include "frontend/tensors/special_callables.h"
-#include "frontend/core/grad_mode.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/make.h"
+#include "speculate/describe.h"
 
 namespace janus::frontend {
 
@@ -379,7 +385,14 @@ CallArguments with_casts(Interpreter& interpreter, std::string_view name, bool i
 }
 
 Value cast_to(Interpreter& interpreter, const Value& tensor, DType dtype) {
-  return tensor_by(interpreter, "Tensor.to", {tensor, interpreter.constant(dtype_object(dtype))});
+  static const OperatorForm* const to = operator_form_named("Tensor.to");
+  CallArguments arguments;
+  arguments.positional = {tensor, interpreter.constant(dtype_object(dtype))};
+  const WithoutAutocast within(interpreter.modes.autocast);
+  NoOverload why;
+  Value result = call_overloads(interpreter, *to, imported("torch.Tensor.to"), arguments, why);
+  TORCHJANUS_CHECK(result != nullptr, "Tensor.to: ", why.message);
+  return result;
 }
 
 std::optional<DType> widen_norm(Interpreter& interpreter, const graph::OpDef& op,

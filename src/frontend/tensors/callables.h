@@ -12,14 +12,6 @@ namespace janus::frontend {
 
 /// Calls a torch builtin or function that means an operator; null if it means none that fits.
 Value call_operator(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments);
-/// Any other builtin of torch, as an `opaque` node; null if it is none.
-/// `native_refusal`: why the operator that we know does not take them, if there is one.
-Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments,
-                  const std::string& native_refusal = {});
-
-/// The call as grad_fn_name() of TorchServices takes it; null if an argument can't be described.
-std::shared_ptr<const ProducingCall> describe_call(Interpreter& interpreter, PyObject* callable,
-                                                   const CallArguments& arguments, size_t result);
 
 /// Calls an operator found by its Python name ("Tensor.add", "matmul").
 Value call_named(Interpreter& interpreter, std::string_view python_name,

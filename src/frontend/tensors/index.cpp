@@ -1,18 +1,18 @@
 // tensor[key] and tensor[key] = value: integers, slices, None and Ellipsis become views one after
 // the other, tensors become gathers.
 #include "frontend/core/exceptions.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/masks.h"
 #include "frontend/tensors/tensor.h"
+#include "frontend/values/make.h"
+#include "frontend/values/number_kinds.h"
 #include "frontend/values/strides.h"
 #include "graph/constant.h"
 #include "ops/attributes.h"
 #include "ops/list.h"
 #include "python/integer.h"
-#include "frontend/values/number_kinds.h"
-#include "frontend/values/make.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/core/operations.h"
 
 namespace janus::frontend {
 

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
+#include "frontend/core/known_callables.h"
 #include "frontend/tensors/callables.h"
+#include "frontend/tensors/special_callables.h"
 #include "frontend/tensors/tensor.h"
+#include "frontend/values/make.h"
+#include "frontend/values/number_kinds.h"
 #include "ops/list.h"
 #include "speculate/test_number.h"
-#include "frontend/values/number_kinds.h"
-#include "frontend/values/make.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/tensors/special_callables.h"
 
 namespace janus::frontend {
 

@@ -9,11 +9,11 @@
 
 #include "frontend/core/interpreter.h"
 #include "frontend/tensors/tensor.h"
+#include "frontend/values/number_kinds.h"
 #include "ops/attributes.h"
 #include "ops/list.h"
 #include "ops/shape.h"
 #include "ops/view_rules.h"
-#include "frontend/values/number_kinds.h"
 
 namespace janus::frontend {
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <ranges>
 
+#include "frontend/core/known_callables.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/values/strides.h"
 #include "graph/constant.h"
 #include "ops/list.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
 
 namespace janus::frontend {
 

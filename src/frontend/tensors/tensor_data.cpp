@@ -4,10 +4,10 @@
 #include "frontend/tensors/tensor_data.h"
 
 #include "base/mutation.h"
+#include "frontend/core/cells.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/strides.h"
 #include "ops/list.h"
-#include "frontend/core/cells.h"
 
 namespace janus::frontend {
 

@@ -6,13 +6,13 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "frontend/autograd/gradient_nodes.h"
+#include "frontend/autograd/grad_attribute.h"
 #include "base/mutation.h"
-#include "frontend/autograd/autograd.h"
 #include "frontend/autograd/custom_gradient.h"
 #include "frontend/autograd/gradient_nodes.h"
 #include "frontend/autograd/leaf_hooks.h"
 #include "frontend/autograd/reached.h"
-#include "frontend/autograd/requires_grad.h"
 #include "frontend/control/optional.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
@@ -35,6 +35,9 @@
 #include "passes/gradient/saved_values.h"
 #include "passes/reach/reachability.h"
 #include "passes/structure/captures.h"
+#include "frontend/autograd/tracked_values.h"
+#include "frontend/autograd/gradient_flags.h"
+#include "frontend/autograd/gradients.h"
 
 namespace janus::frontend {
 

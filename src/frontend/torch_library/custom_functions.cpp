@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/mutation.h"
-#include "frontend/autograd/autograd.h"
 #include "frontend/autograd/custom_gradient.h"
 #include "frontend/core/custom_gradient_record.h"
 #include "frontend/core/exceptions.h"
@@ -28,6 +27,7 @@
 #include "frontend/core/grad_mode.h"
 #include "passes/reach/reachability.h"
 #include "passes/gradient/reachable.h"
+#include "frontend/autograd/gradient_flags.h"
 
 namespace janus::frontend {
 

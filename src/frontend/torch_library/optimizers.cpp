@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "frontend/autograd/autograd.h"
+#include "frontend/autograd/grad_attribute.h"
 #include "frontend/control/optional.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"

@@ -15,6 +15,7 @@
 #include "frontend/tensors/tensor.h"
 #include "frontend/torch_library/special_callables.h"
 #include "frontend/values/make.h"
+#include "frontend/tensors/described_call.h"
 
 namespace janus::frontend {
 

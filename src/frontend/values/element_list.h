@@ -1,11 +1,10 @@
 // The elements of a list or tuple as the interpreter knows them: one by one, or, of a list that
 // grew in a loop or on one side of a branch of the graph, as lists of the graph
-// (frontend/control/rolled.h).
+// (frontend/control/symbolic_lists.h).
 //
 // Whoever asks such a list for its elements one by one begins the generation anew without that loop
 // or branch in the graph, so code that knows nothing of rolled lists is right.
 #pragma once
-
 
 #include <memory>
 #include <vector>

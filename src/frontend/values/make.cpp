@@ -25,9 +25,8 @@ std::shared_ptr<Iterator> iterate_elements(std::vector<Value> elements) {
 std::shared_ptr<Dictionary> made_dict(python::Object type) {
   auto dictionary = std::make_shared<Dictionary>();
   dictionary->type = std::move(type);
-  PyTypeObject* const of = dictionary->type
-                               ? reinterpret_cast<PyTypeObject*>(dictionary->type.get())
-                               : &PyDict_Type;
+  PyTypeObject* const of =
+      dictionary->type ? reinterpret_cast<PyTypeObject*>(dictionary->type.get()) : &PyDict_Type;
   if (of->tp_dictoffset != 0) dictionary->attributes = std::make_shared<Dictionary>();
   return dictionary;
 }

@@ -1,5 +1,5 @@
 #include "frontend/values/number_kinds.h"
-
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -55,6 +55,12 @@ bool is_number(const Value& value) {
 bool is_flag(const Value& value) {
   const auto* number = as<Number>(value);
   return number != nullptr && number->type == Type::Kind::boolean;
+}
+
+std::optional<int64_t> known_integer(const Value& value) {
+  PyObject* object = known_object(value);
+  if (object == nullptr || !PyLong_CheckExact(object)) return std::nullopt;
+  return python::int64_of(object);
 }
 
 }  // namespace janus::frontend

@@ -1,6 +1,7 @@
 // Python's numbers by their classes: bools, ints and floats.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "frontend/values/value.h"
@@ -22,5 +23,8 @@ bool is_number(const Value& value);
 
 /// Whether it is a bool that the graph has.
 bool is_flag(const Value& value);
+
+/// The number that a known int is; nothing: it is something else, or too great.
+std::optional<int64_t> known_integer(const Value& value);
 
 }  // namespace janus::frontend

@@ -6,7 +6,6 @@
 #include "graph/graph.h"
 #include "python/object.h"
 
-
 namespace janus::frontend {
 
 /// What is known of a test: its outcome, or the flag that the graph computes.

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "frontend/core/interpreter.h"
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 
@@ -55,20 +55,6 @@ std::shared_ptr<Rolled> reversed(const Rolled& list);
 
 /// torch.tensor of it; null: it does not take it.
 Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DType dtype);
-/// What the step makes of a total and of each element in turn, by a loop in the graph.
-using Step = std::function<Value(const Value& total, const Value& element)>;
-Value accumulated(Interpreter& interpreter, const Rolled& list, const Value& start,
-                  const Step& step);
-/// As accumulated(), beginning with what `begin` makes of the first element, which is guarded to be
-/// there. Null: there is none.
-Value accumulated_from_first(Interpreter& interpreter, const Rolled& list,
-                             const std::function<Value(const Value&)>& begin, const Step& step);
-/// The numbers of a tensor of one dimension, as a list of the graph.
-Value list_of_numbers(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
-/// sum(list)
-Value sum(Interpreter& interpreter, const Rolled& list, const Value& start);
-/// The sum of its elements, which there have to be.
-Value total_of(Interpreter& interpreter, const Rolled& list);
 
 /// A size as an attribute of a node.
 graph::AttributeValue size_attribute(const graph::Dim& size);
@@ -79,5 +65,9 @@ graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list);
 /// A tensor that the operator `name` makes of all elements.
 Value tensor_of_list(Interpreter& interpreter, const Rolled& list, graph::Value* value,
                      const char* name);
+
+/// The memory of another list that may hold the same tensors, of elements of that form.
+std::shared_ptr<Tensor> memory_with(const ElementForm& form,
+                                    const std::vector<std::shared_ptr<Tensor>>& memories);
 
 }  // namespace janus::frontend

@@ -1,22 +1,21 @@
-#include "frontend/control/rolled.h"
+#include "frontend/control/symbolic_lists.h"
 
 #include <algorithm>
 
-#include "frontend/autograd/autograd.h"
-#include "frontend/control/counted.h"
-#include "frontend/control/loops.h"
-#include "frontend/tensors/tensor.h"
-#include "frontend/values/list_lengths.h"
-#include "ops/list.h"
-#include "frontend/values/number_kinds.h"
-#include "frontend/values/restart.h"
-#include "frontend/values/truth.h"
-#include "frontend/values/rolled_list.h"
-#include "frontend/values/make.h"
-#include "frontend/values/class_sets.h"
-#include "frontend/tensors/grad_fn_name.h"
+#include "frontend/autograd/gradient_flags.h"
+#include "frontend/control/loop_parts.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/run_time_objects.h"
+#include "frontend/tensors/grad_fn_name.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/class_sets.h"
+#include "frontend/values/list_lengths.h"
+#include "frontend/values/make.h"
+#include "frontend/values/number_kinds.h"
+#include "frontend/values/restart.h"
+#include "frontend/values/symbolic_list.h"
+#include "frontend/values/truth.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -292,10 +291,6 @@ std::shared_ptr<Rolled> reversed(const Rolled& list) {
 
 // --- a list as one tensor -----------------------------------------------------------------------
 
-namespace {
-
-}  // namespace
-
 Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DType dtype) {
   using graph::DType;
   bool fits =
@@ -307,99 +302,6 @@ Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DTy
   return make_tensor(interpreter, value, false);
 }
 
-// --- over all elements --------------------------------------------------------------------------
-
-namespace {
-
-/// Takes the elements of `rest`, one by one.
-Value accumulate_rest(Interpreter& interpreter, const TestKey& test, ElementList elements,
-                      const Value& start, const Step& step) {
-  auto rest = std::make_shared<Sequence>(true);
-  rest->elements = std::move(elements);
-  auto state = std::make_shared<Variables>();
-  state->values["total"] = start;
-  LoopParts parts;
-  parts.test = [&] {
-    return truth_of(interpreter, compare(interpreter, CompareOperator::Gt,
-                                         length_of(interpreter, *rest->elements.rolled()),
-                                         interpreter.integer(0)));
-  };
-  parts.round = [&] {
-    auto next = popped(interpreter, *rest->elements.rolled(), true);
-    rest->elements = ElementList(next->rest);
-    state->values["total"] = step(state->values["total"], next->element);
-    return Completion::normal;
-  };
-  parts.may_be_empty = true;
-  loop_in_graph(interpreter, test, parts);
-  return state->values["total"];
-}
-
-/// Whether the list has elements: known, or guarded.
-bool is_filled(Interpreter& interpreter, const Rolled& list) {
-  const Truth some =
-      truth_of(interpreter, compare(interpreter, CompareOperator::Gt, length_of(interpreter, list),
-                                    interpreter.integer(0)));
-  return some.known ? *some.known
-                    : interpreter.follow(some.flag, python::Object::borrow(Py_True), -1);
-}
-
-}  // namespace
-
-Value accumulated(Interpreter& interpreter, const Rolled& list, const Value& start,
-                  const Step& step) {
-  return accumulate_rest(interpreter, list.test, ElementList(facing(interpreter, list, true)),
-                         start, step);
-}
-
-Value accumulated_from_first(Interpreter& interpreter, const Rolled& list,
-                             const std::function<Value(const Value&)>& begin, const Step& step) {
-  if (!is_filled(interpreter, list)) return nullptr;
-  auto first = popped(interpreter, *facing(interpreter, list, true), true);
-  return accumulate_rest(interpreter, list.test, ElementList(first->rest), begin(first->element),
-                         step);
-}
-
-Value list_of_numbers(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
-  const TestKey test{python::Object::steal(PyUnicode_InternFromString("tolist")), -1};
-  if (!interpreter.merges() || interpreter.followed(test) != nullptr) return nullptr;
-  auto list = std::make_shared<Sequence>(true);
-  Counted rows;
-  rows.lengths = {interpreter.dimension(tensor->value->type.shape[0])};
-  rows.element = [&](const Value& at) {
-    const auto row = shared_as<Tensor>(index_tensor(interpreter, tensor, at));
-    return item(interpreter, *row);
-  };
-  append_counted(interpreter, test, *list, rows, true);
-  return list;
-}
-
-Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
-  if (list.form.kind == ElementForm::Kind::tuple || list.form.kind == ElementForm::Kind::object)
-    return nullptr;
-  const Step add = [&](const Value& total, const Value& element) {
-    return binary(interpreter, Operator::Add, total, element);
-  };
-  const bool may_be_empty = list.form.kind == ElementForm::Kind::number && is_number(start) &&
-                            interpreter.graph_value(start)->type == list.form.type;
-  if (may_be_empty) return accumulated(interpreter, list, start, add);
-  if (!is_filled(interpreter, list)) return start;
-  auto first = popped(interpreter, *facing(interpreter, list, true), true);
-  return accumulate_rest(interpreter, list.test, ElementList(first->rest),
-                         add(start, first->element), add);
-}
-
-Value total_of(Interpreter& interpreter, const Rolled& list) {
-  Value total = accumulated_from_first(
-      interpreter, list, [](const Value& first) { return first; },
-      [&](const Value& so_far, const Value& element) {
-        return binary(interpreter, Operator::Add, so_far, element);
-      });
-  if (total == nullptr)
-    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: stack of no tensors");
-  return total;
-}
-
 graph::AttributeValue size_attribute(const graph::Dim& size) {
   return size.is_constant() ? graph::AttributeValue(size.value()) : graph::AttributeValue(size);
 }
@@ -409,7 +311,8 @@ graph::Value* in_order(Interpreter& interpreter, const Rolled& list) {
   return list.front ? op::list_reverse(interpreter.builder(), {values}) : values;
 }
 
-Value tensor_of_list(Interpreter& interpreter, const Rolled& list, graph::Value* value, const char* name) {
+Value tensor_of_list(Interpreter& interpreter, const Rolled& list, graph::Value* value,
+                     const char* name) {
   bool tracked = list.form.tracked && interpreter.modes.grad_enabled;
   if (!tracked && graph::carries_gradient(value->type) && !interpreter.differentiable.empty())
     value = op::detach(interpreter.builder(), {value});
@@ -434,6 +337,30 @@ graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list) {
     throw CannotMerge{list.test, "a tensor is made of a list whose length only a round knows"};
   interpreter.note_run_time_size(elements, *dim);
   return *dim;
+}
+
+std::shared_ptr<Tensor> memory_with(const ElementForm& form,
+                                    const std::vector<std::shared_ptr<Tensor>>& memories) {
+  auto memory = std::make_shared<Tensor>();
+  if (form.kind == ElementForm::Kind::number) return memory;
+  for (const std::shared_ptr<Tensor>& other : memories) {
+    memory->uncertain_alias |= other->uncertain_alias;
+    memory->is_borrowed |= other->is_borrowed;
+    if (!other->grad_fn_name.empty())
+      memory->grad_fn_name =
+          memory->grad_fn_name.empty() || memory->grad_fn_name == other->grad_fn_name
+              ? other->grad_fn_name
+              : std::string(kManyOperators);
+    PossibleAliases aliases = other->possible_aliases;
+    aliases.add({other, other->version});
+    for (const PossibleAlias& alias : aliases) {
+      const std::shared_ptr<Tensor> tensor = alias.tensor.lock();
+      if (tensor == nullptr || tensor == memory) continue;
+      memory->possible_aliases.add(alias);
+      tensor->possible_aliases.add({memory, memory->version});
+    }
+  }
+  return memory;
 }
 
 }  // namespace janus::frontend

@@ -1,8 +1,8 @@
-// Lists of the graph (frontend/control/rolled.h) in part, in a row, in another order, and where
-// something is in them.
+// Lists of the graph (frontend/control/symbolic_lists.h) in part, in a row, in another order, and
+// where something is in them.
 #pragma once
 
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 
@@ -24,20 +24,6 @@ std::shared_ptr<const Rolled> with_part(Interpreter& interpreter,
 Value position_behind(Interpreter& interpreter, const Value& key);
 /// Takes the element at a position out of a list that grew in the graph; null: the key is none.
 Value take_element(Interpreter& interpreter, Sequence& list, const Value& key);
-/// What sorted(), max() and min() compare of an element; `key`: null and None say the element.
-Value key_of(Interpreter& interpreter, const Value& key, const Value& element);
-/// The list sorted by keys that are numbers of one kind; null: they are others.
-std::shared_ptr<const Rolled> sorted_list(Interpreter& interpreter,
-                                          const std::shared_ptr<const Rolled>& list,
-                                          const Value& key, bool descends);
-/// So many numbers sorted by keys of one kind, of which only the run knows some; nothing: they are
-/// others.
-std::optional<std::vector<Value>> sorted_numbers(Interpreter& interpreter,
-                                                 const std::vector<Value>& elements,
-                                                 const std::vector<Value>& keys, bool descends);
-/// Where the value stands first in a list of numbers, -1: nowhere; null: they can't be compared so.
-Value position_in(Interpreter& interpreter, const std::shared_ptr<const Rolled>& list,
-                  const Value& value);
 
 /// list.append(value) of a list made in the run.
 void append(Interpreter& interpreter, Sequence& list, const Value& value);

@@ -1,4 +1,4 @@
-#include "frontend/values/rolled_list.h"
+#include "frontend/values/symbolic_list.h"
 
 #include <algorithm>
 

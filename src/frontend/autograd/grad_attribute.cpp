@@ -1,0 +1,94 @@
+// Eager's rules for `.grad`: None is replaced by a new tensor, a tensor is added to in place.
+#include "frontend/autograd/grad_attribute.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/mutation.h"
+#include "frontend/core/settled.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/strides.h"
+#include "ops/list.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+void set_grad(Tensor& tensor, Value value) {
+  tensor.grad_unread |= tensor.grad == nullptr;
+  tensor.grad = std::move(value);
+  tensor.grad_replaced = true;
+}
+
+Value read_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
+  if (tensor->grad != nullptr) return tensor->grad;
+  if (!tensor->is_leaf)
+    interpreter.refuse(ReasonCode::autograd, "the .grad of a tensor that is not a leaf");
+  if (tensor->source == nullptr) {
+    tensor->grad = interpreter.none();
+    return tensor->grad;
+  }
+  Object grad = Object::steal(speculate::tensor_access().grad_of(tensor->object.get()));
+  if (!grad) interpreter.refuse_raised();
+  if (grad.is(Py_None)) {
+    interpreter.assume(Assumption::Kind::no_grad_value, tensor->source);
+    tensor->grad = interpreter.none();
+  } else {
+    tensor->grad = interpreter.wrap(grad.get(),
+                                    interpreter.sources().step(Source::Kind::grad, tensor->source));
+  }
+  return tensor->grad;
+}
+
+void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                const Value& value) {
+  const auto* known = as<Known>(value);
+  const auto* grad = as<Tensor>(value);
+  if (grad == nullptr && (known == nullptr || !known->object.is(Py_None)))
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: .grad of another class");
+  if (grad != nullptr && grad->value->type != tensor->value->type)
+    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: .grad of another shape or dtype");
+  if (grad != nullptr && (grad->base != nullptr || grad->requires_grad))
+    interpreter.refuse(ReasonCode::autograd, "the assignment of a view to .grad");
+  set_grad(*tensor, value);
+}
+
+void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
+  if (tensor->source == nullptr || !tensor->is_leaf) expect_settled(read_grad(interpreter, tensor));
+  if (!is_none(tensor->grad)) set_grad(*tensor, interpreter.none());
+}
+
+void finish_autograd(Interpreter& interpreter) {
+  std::set<const Tensor*> bound_once;
+  for (const auto& tensor : interpreter.entry_tensor_order) {
+    if (!tensor->grad_replaced || is_planted(State::grad, Mutation::not_written)) continue;
+    const auto* optional = as<Optional>(tensor->grad);
+    auto grad = shared_as<Tensor>(optional != nullptr ? optional->value : tensor->grad);
+    if (grad == nullptr && !tensor->grad_unread && !had_grad(*tensor)) continue;  // None as before
+    std::string cell = interpreter.add_cell(speculate::CellBinding::Kind::grad, tensor->source);
+    if (grad != nullptr && grad->source != nullptr)
+      interpreter.refuse(ReasonCode::autograd, "an existing tensor becomes a .grad");
+    if (grad != nullptr && grad->base != nullptr)
+      interpreter.refuse(ReasonCode::autograd,
+                         "a .grad that is the data of another tensor as well");
+    if (grad != nullptr && !bound_once.insert(grad.get()).second)
+      interpreter.refuse(ReasonCode::autograd, "one tensor becomes the .grad of two");
+    std::vector<graph::Value*> bound = {grad == nullptr ? interpreter.builder().none()
+                                                        : read(interpreter, *grad)};
+    if (grad != nullptr && is_planted(State::grad, Mutation::twice))
+      bound[0] = op::add(interpreter.builder(), {bound[0], bound[0]});
+    if (optional != nullptr) bound.push_back(optional->flag);
+    graph::Attributes attributes{{"cell", cell}};
+    if (grad != nullptr && grad->strides && !is_contiguous(*grad))
+      attributes.set("strides", *grad->strides);
+    interpreter.builder().append(op::rebind, bound, std::move(attributes));
+  }
+}
+
+bool had_grad(const Tensor& tensor) {
+  Object grad = Object::steal(speculate::tensor_access().grad_of(tensor.object.get()));
+  PyErr_Clear();
+  return grad && !grad.is(Py_None);
+}
+
+}  // namespace janus::frontend

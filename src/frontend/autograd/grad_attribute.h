@@ -1,0 +1,25 @@
+// The attribute `.grad` of tensors within a run: reads, assignments, and the writes to tensors of
+// before the call when the run is complete.
+#pragma once
+
+#include "frontend/core/interpreter.h"
+
+namespace janus::frontend {
+
+/// `.grad` refers to that from now on.
+void set_grad(Tensor& tensor, Value value);
+
+/// tensor.grad; tensor.grad = value
+Value read_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
+void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                const Value& value);
+/// tensor.grad = None, without a look at what it is.
+void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
+
+/// Whether the real tensor has a .grad now.
+bool had_grad(const Tensor& tensor);
+
+/// Emits the rebinds of `.grad`.
+void finish_autograd(Interpreter& interpreter);
+
+}  // namespace janus::frontend

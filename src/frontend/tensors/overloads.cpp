@@ -1,0 +1,419 @@
+#include "frontend/tensors/overloads.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/tensors/described_call.h"
+#include "frontend/tensors/operator_call.h"
+#include "frontend/tensors/overlap.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/constants.h"
+#include "frontend/values/make.h"
+#include "frontend/values/strides.h"
+#include "ops/list.h"
+#include "ops/promotion.h"
+#include "ops/view_rules.h"
+
+namespace janus::frontend {
+
+using graph::Parameter;
+using python::Object;
+
+namespace {
+
+/// Whether the result of an operator on the tensors has a gradient, were gradients enabled.
+bool is_tracked(Interpreter& interpreter, const graph::OpDef& op,
+                const std::vector<std::shared_ptr<Tensor>>& tensors) {
+  if (op.is(graph::Trait::no_gradient)) return false;
+  for (const auto& tensor : tensors)
+    if (tensor->requires_grad) return true;
+  for (const auto& tensor : tensors)
+    if (interpreter.modes.grad_enabled && is_leaf_view(*tensor))
+      interpreter.refuse(ReasonCode::autograd,
+                         "gradients of a view that was taken without gradients");
+  return false;
+}
+
+/// Result class of operators that give named results: torch.return_types.max for `max(dim)`.
+Object result_class(PyObject* callable) {
+  if (callable == nullptr) return {};
+  Object name = Object::steal(PyObject_GetAttrString(callable, "__name__"));
+  PyErr_Clear();
+  if (!name) return {};
+  static PyObject* const types = imported("torch.return_types");
+  Object type = types == nullptr ? Object() : Object::steal(PyObject_GetAttr(types, name.get()));
+  PyErr_Clear();
+  return type;
+}
+
+/// Operators that give a view or a copy, depending on strides.
+bool may_copy(const graph::OpDef& op) {
+  return op.sees == graph::Sees::reshaped || op.sees == graph::Sees::in_order;
+}
+
+Reshaping reshaping_by(const graph::Node& node, const Tensor& operand) {
+  if (node.op != &op::contiguous) return reshaping(operand, node.output()->type.shape);
+  if (is_contiguous(operand)) return Reshaping::view;
+  return is_surely_not_contiguous(operand) ? Reshaping::copy : Reshaping::unknown;
+}
+
+bool is_copy(const graph::Node& node, const Tensor& operand) {
+  return may_copy(*node.op) && reshaping_by(node, operand) == Reshaping::copy;
+}
+
+void note_view(ValueMaker& maker, Tensor& result, const graph::Node& node,
+               const std::shared_ptr<Tensor>& base, PyObject* callable,
+               const CallArguments& arguments) {
+  result.base = base;
+  base->is_viewed = true;
+  result.view_node = &node;
+  if (result.value->definition == &node) result.view_output = result.value->index;
+  result.seen_version = base->version;
+  if (callable != nullptr) {
+    result.view_callee = maker.constant_borrowed(callable);
+    result.view_arguments = arguments;
+  }
+  result.strides = strides_of_view(node, result.view_output, *base);
+  if (may_copy(*node.op) && reshaping_by(node, *base) == Reshaping::unknown) {
+    result.uncertain_alias = true;
+    base->uncertain_alias = true;
+  }
+}
+
+/// Which operand is the running mean, in front of the variance, of an operator whose results 1 and
+/// 2 are the new ones in training: a batch norm.
+std::optional<size_t> running_mean_of(const graph::OpDef& op) {
+  if (op.signature().result_count != 3) return std::nullopt;
+  const auto operands = op.signature().operands();
+  const auto found = std::ranges::find(operands, "running_mean", &Parameter::name);
+  if (found == operands.end()) return std::nullopt;
+  return static_cast<size_t>(found - operands.begin());
+}
+
+void write_running_statistics(Interpreter& interpreter, OperatorCall& call, const graph::Node& node,
+                              size_t mean) {
+  for (size_t i = 0; i < 2; ++i) {
+    graph::Value* statistic = node.outputs[1 + i];
+    if (!statistic->type.is_tensor() || call.values[mean + i] == nullptr) continue;
+    if (!node.attributes.get_or<bool>("training", false)) continue;
+    Tensor& running = *call.values[mean + i];
+    graph::Value* before = running.value;
+    write(interpreter, running, op::detach(interpreter.builder(), {statistic}));
+    ++running.silent_writes;
+    interpreter.history.overwritten[before] = &node;
+  }
+}
+
+/// Whether eager's result lies in order although the operands lie otherwise, and ours would not.
+bool gives_a_copy_in_order(const graph::OpDef& op, const OperatorCall& call) {
+  if (std::ranges::all_of(call.tensors, [](const auto& tensor) { return is_contiguous(*tensor); }))
+    return false;
+  // What a convolution gives may be channels last: then it stays so.
+  if (op.layout == graph::Layout::normalised_image)
+    return is_surely_not_contiguous(*call.tensors[0]) && !is_channels_last(*call.tensors[0]);
+  return op.layout == graph::Layout::contiguous_copy;
+}
+
+bool flattens_one_dimension(const graph::Node& node) {
+  const auto rank = static_cast<int64_t>(node.inputs[0]->type.shape.size());
+  return rank > 0 && ops::dim_of(node, rank, "start_dim") == ops::dim_of(node, rank, "end_dim");
+}
+
+bool is_word_of(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(' '), list.size());
+    if (list.substr(0, end) == name) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+/// Losses have no derivative by the weights of their classes or elements; eager raises.
+void refuse_weights_with_gradient(Interpreter& interpreter, const OperatorCall& call,
+                                  const graph::OpDef& op) {
+  if (!interpreter.modes.grad_enabled || op.constants.empty()) return;
+  auto value = call.values.begin();
+  for (const Parameter& parameter : op.signature().parameters) {
+    if (!parameter.is_operand()) continue;
+    const std::shared_ptr<Tensor>& tensor = *value++;
+    if (tensor != nullptr && tensor->requires_grad && is_word_of(op.constants, parameter.name))
+      interpreter.refuse(ReasonCode::autograd, cat("the gradient of the weights of ", op.name));
+  }
+}
+
+Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op,
+                  graph::Node* node, PyObject* callable, const CallArguments& arguments) {
+  if (&op == &op::sum_to_size && node->output()->type.shape == call.tensors[0]->value->type.shape)
+    interpreter.refuse(ReasonCode::unsupported_tensor, "sum_to_size gives a view of all");
+  if (&op == &op::flatten && flattens_one_dimension(*node)) return call.tensors[0];
+  bool tracked = is_tracked(interpreter, op, call.tensors);
+  const std::optional<size_t> running_mean = running_mean_of(op);
+  if (running_mean) write_running_statistics(interpreter, call, *node, *running_mean);
+  refuse_weights_with_gradient(interpreter, call, op);
+  const bool in_order = gives_a_copy_in_order(op, call);
+  std::vector<Value> results;
+  for (graph::Value* output : node->outputs) {
+    if (output->type.is_none()) {
+      results.push_back(interpreter.none());
+      continue;
+    }
+    if (!output->type.is_tensor()) {
+      results.push_back(interpreter.number(output));
+      continue;
+    }
+    bool differentiable = tracked && graph::is_differentiable(output->type.dtype);
+    graph::Value* value = output;
+    if (in_order) value = op::contiguous(interpreter.builder(), {value});
+    if (differentiable && !interpreter.modes.grad_enabled) {
+      value = op::detach(interpreter.builder(), {value});
+      differentiable = false;
+    }
+    auto tensor = make_tensor(interpreter, value, differentiable);
+    tensor->producer = std::string(op.name);
+    if (differentiable)
+      tensor->produced_by = describe_call(interpreter, callable, arguments, results.size());
+    tensor->strides = call.wants_order || in_order
+                          ? contiguous_strides(output->type.shape)
+                          : strides_of_result(op, output->type.shape, call.tensors);
+    if (op.is(graph::Trait::view) && !call.tensors.empty()) {
+      if (is_copy(*node, *call.tensors[0])) {
+        tensor->producer = &op == &op::contiguous ? "clone" : "_unsafe_view";
+        tensor->strides = contiguous_strides(output->type.shape);
+      } else {
+        note_view(interpreter, *tensor, *node, call.tensors[0], callable, arguments);
+      }
+    }
+    if (call.requires_grad) switch_requires_grad(interpreter, tensor, true);
+    results.push_back(std::move(tensor));
+  }
+  if (running_mean) return results[0];
+  if (op.signature().result_count == 1) return results.empty() ? interpreter.none() : results[0];
+  Value packed = make_tuple(std::move(results));
+  if (op.signature().result_count > 1) as<Sequence>(packed)->type = result_class(callable);
+  return packed;
+}
+
+/// The result of an in-place form: the operand itself, with new contents.
+Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op,
+                      graph::Node* node, PyObject* callable, const CallArguments& arguments) {
+  if (op.is(graph::Trait::view))  // it would change where the tensor looks
+    interpreter.refuse(ReasonCode::unsupported_tensor, cat(op.name, "_ of a tensor"));
+  const std::shared_ptr<Tensor>& self = call.tensors[0];
+  graph::Value* contents = node->output();
+  const graph::Type& type = self->value->type;
+  if (contents->type.shape != type.shape)
+    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: shape of an in-place operation");
+  if (contents->type.dtype != type.dtype) contents = cast(interpreter, contents, type.dtype);
+  refuse_overlap(interpreter, *self, *node, std::span(call.tensors).subspan(1));
+  bool tracked = is_tracked(interpreter, op, call.tensors);
+  auto produced_by = tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
+  write_in_place(interpreter, self, *node, contents, tracked);
+  self->producer = std::string(op.name);
+  self->produced_by = std::move(produced_by);
+  return self;
+}
+
+/// Eager draws into memory in the order of the operand's strides; a graph's tensors are contiguous.
+bool draws_in_order_of_strides(const graph::OpDef& op, const OperatorCall& call, bool in_place) {
+  if (!op.is(graph::Trait::random) || op.draws == graph::Draws::channels) return false;
+  for (const char* flag : {"train", "training"})
+    if (!call.attributes.get_or<bool>(flag, true)) return false;
+  const bool fills_new_memory = !in_place && op.layout == graph::Layout::operands;
+  return std::ranges::any_of(call.tensors, [&](const std::shared_ptr<Tensor>& tensor) {
+    const graph::Shape& shape = tensor->value->type.shape;
+    return shape.size() > 1 && !is_contiguous(*tensor) &&
+           !(fills_new_memory &&
+             are_contiguous(shape, strides_of_result(op::clone, shape, {tensor})));
+  });
+}
+
+/// Whether the numbers that the operator draws for its new memory are the same whatever dimensions
+/// that memory is seen with (normal ones are drawn otherwise where elements don't lie in order).
+bool draws_for_memory(const graph::OpDef& op) {
+  if (op.draws != graph::Draws::memory) return false;
+  static const bool is_so = [] {
+    const Object answer =
+        Object::steal(PyObject_CallNoArgs(imported("torchjanus.draws.fill_memory_in_order")));
+    PyErr_Clear();
+    return answer.get() == Py_True;
+  }();
+  return is_so;
+}
+
+/// The operator on an operand whose dimensions are put into the order in which eager's result fills
+/// its memory, and then back.
+graph::Node* drawn_in_order_of_strides(Interpreter& interpreter, OperatorCall& call,
+                                       const graph::OpDef& op, bool in_place) {
+  const graph::Shape& shape = call.tensors[0]->value->type.shape;
+  std::optional<graph::Shape> order;
+  if (!in_place && draws_for_memory(op))
+    order = order_in_memory(shape, strides_of_result(op, shape, call.tensors));
+  if (!order)
+    interpreter.refuse(ReasonCode::unsupported_tensor,
+                       cat(op.name, " of a tensor whose memory is in another order"));
+  graph::Builder& builder = interpreter.builder();
+  call.operands[0] = op::permute(builder, {call.operands[0]}, {{"dims", *order}});
+  graph::Node* node = builder.append(op, call.operands, std::move(call.attributes));
+  return op::permute(builder, {node->output()}, {{"dims", inverse_order(*order)}})->definition;
+}
+
+/// Whether it is a dropout that drops nothing: eager gives the operand itself. Of a probability
+/// that varies it is guarded that there is one.
+bool gives_its_operand(Interpreter& interpreter, const graph::OpDef& op, const OperatorCall& call) {
+  if (!op.is(graph::Trait::random) || !op.is(graph::Trait::composite)) return false;
+  if (!call.attributes.get_or<bool>("train", true) ||
+      !call.attributes.get_or<bool>("training", true))
+    return true;
+  const graph::Shape& shape = call.tensors[0]->value->type.shape;
+  if (std::ranges::any_of(shape, [](const graph::Dim& dim) { return dim.is(0); })) return true;
+  graph::Value* probability = call.operands[1];
+  if (const auto known = graph::constant_number(probability)) return *known == 0;
+  graph::Builder& builder = interpreter.builder();
+  graph::Value* zero = probability->type.kind == graph::Type::Kind::f64
+                           ? builder.constant(0.0)
+                           : builder.constant(int64_t{0});
+  graph::Value* drops = op::scalar_ne(builder, {probability, zero});
+  interpreter.follow(drops, Object::borrow(Py_True), /*fact_number=*/-1);
+  return false;
+}
+
+/// The least and the largest number that eager makes an element of half precision of, or of an
+/// integer dtype narrower than Python's ints. What is negative wraps in an unsigned dtype.
+std::pair<int64_t, int64_t> range_of(graph::DType dtype) {
+  if (dtype == graph::DType::u8) return {-255, 255};
+  if (dtype == graph::DType::f16) return {-65504, 65504};
+  const int bits = static_cast<int>(graph::byte_size(dtype)) * 8;
+  return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
+}
+
+/// That it lies between the least and the largest of such a dtype is guarded.
+void assume_that_it_fits(Interpreter& interpreter, graph::Value* number, graph::DType dtype) {
+  const auto [least, largest] = range_of(dtype);
+  const Object holds = Object::borrow(Py_True);
+  graph::Builder& builder = interpreter.builder();
+  for (const auto& [comparison, bound] :
+       {std::pair(&op::scalar_ge, least), std::pair(&op::scalar_le, largest)}) {
+    graph::Value* limit = number->type.kind == graph::Type::Kind::f64
+                              ? builder.constant(static_cast<double>(bound))
+                              : builder.constant(bound);
+    graph::Value* test = (*comparison)(builder, {number, limit});
+    interpreter.follow(test, holds, -1);
+  }
+}
+
+/// Whether eager makes an element of the number. Negative integers wrap in an unsigned dtype.
+bool makes_element(graph::DType dtype, const graph::Value& value, double number) {
+  const bool wraps = dtype == graph::DType::u8 && value.type.kind == graph::Type::Kind::i64;
+  return ops::can_hold(dtype, wraps ? std::abs(number) : number);
+}
+
+/// Whether eager makes an element of every number: any one is a boolean, Python's integers are i64,
+/// and what `where` rounds to half precision becomes infinite.
+bool takes_every_number(const graph::OpDef& op, graph::DType dtype) {
+  return graph::is_complex(dtype) || dtype == graph::DType::i64 || dtype == graph::DType::b1 ||
+         (&op == &op::where && graph::is_half(dtype));
+}
+
+/// Eager raises if a number that replaces elements, or is an operator's parameter, does not fit the
+/// tensor's dtype (numbers among the operands of arithmetic wrap, or become infinite).
+void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) {
+  const graph::Type& result = node.outputs.front()->type;
+  if (!result.is_tensor() || takes_every_number(*node.op, result.dtype)) return;
+  const bool replaces = node.op->replaces_elements;
+  const auto operands = node.op->signature().operands();
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    graph::Value* value = node.inputs[i];
+    const bool is_parameter = i < operands.size() && operands[i]->kind == Parameter::Kind::scalar;
+    if (!value->type.is_number() || !(replaces || is_parameter)) continue;
+    if (const auto number = graph::constant_number(value)) {
+      if (!makes_element(result.dtype, *value, *number))
+        interpreter.refuse(ReasonCode::would_raise,
+                           cat("RuntimeError: ", *number, " does not fit the tensor's dtype"));
+    } else if (graph::is_integral(result.dtype) ? value->type.kind == graph::Type::Kind::i64
+                                                : result.dtype == graph::DType::f16) {
+      assume_that_it_fits(interpreter, value, result.dtype);
+    }
+  }
+}
+
+bool needs_view(const graph::OpDef& op) { return op.sees == graph::Sees::viewed; }
+
+/// What eager makes of the operand's strides: a view that there isn't raises, and a reshape that
+/// copies puts the elements in order, which later passes must not undo. Null: only the run knows
+/// whether there is such a view.
+graph::Node* settle_reshaping(Interpreter& interpreter, OperatorCall& call, graph::Node* node) {
+  const graph::OpDef& op = *node->op;
+  if (!needs_view(op) && !may_copy(op)) return node;
+  const Reshaping reshaping = reshaping_by(*node, *call.tensors[0]);
+  if (reshaping == Reshaping::view) return node;
+  if (needs_view(op) && reshaping == Reshaping::unknown) return nullptr;
+  if (needs_view(op))
+    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: the strides allow no such view");
+  if (reshaping == Reshaping::unknown || &op == &op::contiguous) return node;
+  call.operands[0] = op::contiguous(interpreter.builder(), {call.operands[0]});
+  return interpreter.builder().append(op, call.operands, node->attributes);
+}
+
+/// `memory_format=torch.contiguous_format`: of operands that lie otherwise only copies keep to it.
+void put_in_order(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op) {
+  if (!call.wants_order || &op == &op::contiguous || call.tensors.empty()) return;
+  if (std::ranges::all_of(call.tensors, [](const auto& t) { return is_contiguous(*t); })) return;
+  if (&op != &op::clone)
+    interpreter.refuse(ReasonCode::unsupported_argument, "the argument memory_format");
+  call.operands[0] = op::contiguous(interpreter.builder(), {call.operands[0]});
+}
+
+/// Fits the call to one overload; null if it does not fit, and `why` may say why.
+Value call_overload(Interpreter& interpreter, const OperatorForm& form, const graph::OpDef& op,
+                    bool takes_elements, PyObject* callable, const CallArguments& arguments,
+                    NoOverload& why) {
+  OperatorCall call(interpreter, op, arguments, callable != nullptr && PyFunction_Check(callable),
+                    takes_elements);
+  if (!call.bind()) return nullptr;
+  bool in_place = form.in_place || call.in_place_flag;
+  if (in_place &&
+      (call.tensors.empty() ||
+       as<Tensor>(arguments.positional.empty() ? arguments.keywords[0].second
+                                               : arguments.positional[0]) != call.tensors[0].get()))
+    return nullptr;
+  if (gives_its_operand(interpreter, op, call)) return call.tensors[0];
+  try {
+    put_in_order(interpreter, call, op);
+    graph::Node* node =
+        draws_in_order_of_strides(op, call, in_place)
+            ? drawn_in_order_of_strides(interpreter, call, op, in_place)
+            : interpreter.builder().append(op, call.operands, std::move(call.attributes));
+    interpreter.mark(speculate::LineMark::Kind::graph);
+    assume_that_numbers_fit(interpreter, *node);
+    node = settle_reshaping(interpreter, call, node);
+    if (node == nullptr) {
+      why.strides_unknown = true;
+      return nullptr;
+    }
+    if (in_place) return finish_in_place(interpreter, call, op, node, callable, arguments);
+    return finish_call(interpreter, call, op, node, callable, arguments);
+  } catch (const graph::TypeError& error) {
+    // Later overloads are for operands of another kind.
+    if (why.message.empty()) why.message = error.what();
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+Value call_overloads(Interpreter& interpreter, const OperatorForm& form, PyObject* callable,
+                     const CallArguments& arguments, NoOverload& why) {
+  // Torch takes a tensor without dimensions for a number where no overload takes it for a tensor.
+  for (const bool takes_elements : {false, true})
+    for (const graph::OpDef* op : form.ops) {
+      Value result =
+          call_overload(interpreter, form, *op, takes_elements, callable, arguments, why);
+      if (result != nullptr || why.strides_unknown) return result;
+    }
+  return nullptr;
+}
+
+}  // namespace janus::frontend
