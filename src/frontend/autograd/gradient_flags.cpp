@@ -8,7 +8,7 @@
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/restart.h"
 #include "ops/list.h"
-#include "passes/reachability.h"
+#include "passes/reach/reachability.h"
 
 namespace janus::frontend {
 

@@ -11,12 +11,6 @@
 
 namespace janus::frontend {
 
-namespace {
-
-constexpr int kMostAttempts = 12;
-
-}  // namespace
-
 void interpret_round(Interpreter& interpreter, const LoopParts& parts) {
   const auto& forks = interpreter.frame().forks;
   const size_t before = forks.size();

@@ -34,21 +34,8 @@ void loop_in_graph(Interpreter& interpreter, const TestKey& test, const LoopPart
   Loop(interpreter, test, rest).run();
 }
 
-void loop_in_graph(Interpreter& interpreter, const TestKey& test, const LoopParts& parts) {
-  if (!interpreter.takes_first_round(test) || !begins_in_all_runs(interpreter, test, parts) ||
-      !surely_begins(interpreter, test, parts))
-    return Loop(interpreter, test, parts).run();
-  run_round(interpreter, parts);
-  LoopParts rest = parts;
-  rest.is_rest = true;
-  if (parts.rounds)
-    rest.rounds = [&]() -> Value {
-      const Value all = parts.rounds();
-      return all == nullptr
-                 ? nullptr
-                 : binary(interpreter, syntax::Operator::Sub, all, interpreter.integer(1));
-    };
-  Loop(interpreter, test, rest).run();
+void loop_in_graph(Interpreter& interpreter, int fact, const LoopParts& parts) {
+  loop_in_graph(interpreter, {interpreter.frame().code->facts_key, fact}, parts);
 }
 
 bool rounds_vary(Interpreter& interpreter, int fact) {

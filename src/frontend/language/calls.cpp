@@ -29,7 +29,6 @@
 #include "frontend/core/operations.h"
 #include "frontend/core/recursion_state.h"
 #include "frontend/control/journal.h"
-#include "frontend/objects/containers.h"
 #include "frontend/core/describe_callable.h"
 #include "graph/op.h"
 #include "ops/list.h"

@@ -20,6 +20,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/language/iterated.h"
 #include "base/policy.h"
+#include "frontend/control/fork.h"
 
 namespace janus::frontend {
 

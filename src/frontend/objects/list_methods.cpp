@@ -19,6 +19,8 @@
 #include "frontend/objects/lists.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
+#include "frontend/control/list_order.h"
+#include "frontend/control/list_reductions.h"
 
 namespace janus::frontend {
 

@@ -23,6 +23,7 @@
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
+#include "frontend/control/list_order.h"
 
 namespace janus::frontend {
 
