@@ -1,4 +1,5 @@
-// Places where the gradient of a run goes through the program's own code, as the interpreter keeps them.
+// Places where the gradient of a run goes through the program's own code, as the interpreter keeps
+// them.
 #pragma once
 
 #include <functional>

@@ -30,8 +30,8 @@ PyObject* find_attribute(PyObject* root, std::string_view path) {
 
 std::span<const CallableTable> tables;
 
-/// What is made of the tables lives as long as the process, like the callables of torch that they name. What the
-/// program put under such a name before is not in them.
+/// What is made of the tables lives as long as the process, like the callables of torch that they
+/// name. What the program put under such a name before is not in them.
 struct Registry {
   std::unordered_map<PyObject*, OperatorForm> forms;
   std::unordered_map<PyObject*, Handler> handlers;

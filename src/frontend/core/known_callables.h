@@ -1,5 +1,6 @@
-// Callables that the front end knows by identity: which operator of the graph one means, or which handler computes it.
-// The tables of handlers stand in the rooms that have them; output/ registers them before the first generation.
+// Callables that the front end knows by identity: which operator of the graph one means, or which
+// handler computes it. The tables of handlers stand in the rooms that have them; output/ registers
+// them before the first generation.
 #pragma once
 
 #include <span>

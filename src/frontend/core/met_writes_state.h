@@ -1,5 +1,5 @@
-// Attributes that the run writes to objects that it meets, as the rooms before `recursion` see them;
-// recursion/met_writes.h keeps them.
+// Attributes that the run writes to objects that it meets, as the rooms before `recursion` see
+// them; recursion/met_writes.h keeps them.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// Python's operations on abstract values, for the rooms that stand before those which implement them.
+// Python's operations on abstract values, for the rooms that stand before those which implement
+// them.
 //
 // Python's semantics are mutually recursive: to read an attribute may call a property, whose body
 // evaluates expressions, which read attributes. The rooms have an order all the same. What an

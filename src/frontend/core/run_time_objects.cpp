@@ -91,8 +91,7 @@ graph::Value* object_value(Interpreter& interpreter, const Value& value) {
 }
 
 Classes possible_classes(const InterpreterState& state, const Value& value) {
-  if (const auto* object = as<RuntimeObject>(value))
-    return classes_here(state, *object).first;
+  if (const auto* object = as<RuntimeObject>(value)) return classes_here(state, *object).first;
   PyTypeObject* type = class_of(value);
   if (type == nullptr) return {};
   return {Object::borrow(reinterpret_cast<PyObject*>(type))};

@@ -33,7 +33,6 @@ PyObject* imported(std::string_view path) {
   return object.release();
 }
 
-
 namespace {
 
 PyTypeObject* imported_type(const char* path) {

@@ -18,10 +18,10 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/core/operations.h"
 #include "graph/attribute.h"
 #include "graph/type.h"
 #include "python/object.h"
-#include "frontend/core/operations.h"
 
 namespace janus::frontend {
 

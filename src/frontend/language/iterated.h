@@ -14,7 +14,7 @@ struct Iterated {
 };
 
 /// Evaluates what is behind `in`; it is counted only if its length varies from call to call, or is
-/// too great to be unrolled (Interpreter::most_unrolled). `loop`
+/// too great to be unrolled (Scopes::most_unrolled). `loop`
 /// is the loop that can't be in the graph if that is counted in part only.
 Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& expression,
                            const TestKey& loop);

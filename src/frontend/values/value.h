@@ -121,7 +121,7 @@ struct Number final : AbstractValue {
   static constexpr auto kKind = ValueKind::number;
   explicit Number(graph::Type::Kind type) : AbstractValue(kKind), type(type) {}
   graph::Type::Kind type;  ///< i64, f64 or boolean
-  /// Null while only `dim` is known; Interpreter::graph_value makes it on demand.
+  /// Null while only `dim` is known; ValueMaker::graph_value makes it on demand.
   graph::Value* value = nullptr;
   std::optional<graph::Dim> dim;  ///< an int that is an expression of dimension symbols
   python::Object example;         ///< what it is in the call at hand; null: only known at run time
@@ -138,7 +138,7 @@ struct RuntimeObject final : AbstractValue {
   RuntimeObject(graph::Value* value, Classes classes)
       : AbstractValue(kKind), value(value), classes(std::move(classes)) {}
   graph::Value* value;
-  /// Those that were seen; Interpreter::known_classes has what is known for certain.
+  /// Those that were seen; InterpreterState::known_classes has what is known for certain.
   Classes classes;
   /// What it is in the call at hand, if that hands it over or what holds it.
   python::Object example;
