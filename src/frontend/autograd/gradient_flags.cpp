@@ -15,7 +15,7 @@ namespace janus::frontend {
 namespace {
 
 constexpr const char* kGradientVaries = "whether a tensor requires a gradient varies";
-constexpr const char* kGradientDepends = "whether a tensor requires a gradient depends on it";
+constexpr const char* kGradientDepends = "it decides whether a tensor requires a gradient";
 
 bool may_lack_gradient(const Interpreter& interpreter, const Tensor& tensor) {
   return tensor.requires_grad && !tensor.is_leaf && interpreter.gradients_vary;

@@ -63,10 +63,10 @@ void check_certain(Interpreter& interpreter, const std::vector<graph::Value*>& o
     if (test == interpreter.scope_nodes.end()) continue;
     if (passes::reachable(node->outputs, targets, Paths::any) !=
         passes::reachable(node->outputs, targets, Paths::certain))
-      throw CannotMerge{test->second, "whether something has a gradient depends on it",
+      throw CannotMerge{test->second, "it decides whether a tensor gets a gradient",
                         /*in_first_round=*/node->op == &op::while_};
   }
-  interpreter.refuse(ReasonCode::autograd, "whether something has a gradient depends on a branch");
+  interpreter.refuse(ReasonCode::autograd, "a branch decides whether a tensor gets a gradient");
 }
 
 void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {

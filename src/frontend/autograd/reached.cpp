@@ -77,8 +77,7 @@ ReachedFlags::Reached ReachedFlags::through_all() {
     flag = either(flag, of(output), interpreter_.builder().block());
   if (flag.value == nullptr && flag.known) return {};
   if (flag.value == nullptr || !test_)
-    interpreter_.refuse(ReasonCode::autograd,
-                        "whether something has a gradient depends on a branch");
+    interpreter_.refuse(ReasonCode::autograd, "a branch decides whether a tensor gets a gradient");
   return {.certain = false, .flag = flag.value, .test = *test_};
 }
 
@@ -300,7 +299,7 @@ ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
     if (of(operand) == Flag{}) continue;
     auto test = interpreter_.scope_nodes.find(&node);
     if (test != interpreter_.scope_nodes.end())
-      throw CannotMerge{test->second, "whether something has a gradient depends on it",
+      throw CannotMerge{test->second, "it decides whether a tensor gets a gradient",
                         /*in_first_round=*/node.op == &op::while_};
     interpreter_.refuse(ReasonCode::autograd,
                         passes::is_part_of_list(output)

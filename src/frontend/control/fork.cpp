@@ -37,7 +37,7 @@ void Fork::enter(size_t side) {
 
 void Fork::leave(Completion completion, Value result) {
   if (interpreter_.output().differentiable_results.size() != differentiable_results_)
-    throw CannotMerge{test_, "one side shows a tensor that has a gradient"};
+    throw CannotMerge{test_, "a differentiable tensor leaves the run on one side only"};
   check_effects();
   Side& side = sides_[at_];
   side.state = before_.again(interpreter_);
@@ -50,7 +50,7 @@ void Fork::check_effects() const {
   const auto& effects = interpreter_.effects;
   for (size_t i = before_.state.effects.size(); i < effects.size(); ++i)
     if (!may_be_conditional(effects[i].call))
-      throw CannotMerge{test_, "one side warns or has another effect outside"};
+      throw CannotMerge{test_, "one side has a side effect that can't be conditional"};
 }
 
 void Fork::adopt(size_t side) {

@@ -34,7 +34,7 @@ std::shared_ptr<const Rolled> as_list(Interpreter& interpreter, const Rolled& li
   std::string why;
   const std::optional<ElementForm> form = common_form(interpreter, elements.known(), why);
   if (!form || *form != like.form)
-    throw CannotMerge{like.test, form ? "lists of different elements are joined" : why};
+    throw CannotMerge{like.test, form ? "lists with elements of different forms are joined" : why};
   return roll(interpreter, like.test, *form, elements.known(), false);
 }
 
@@ -62,7 +62,7 @@ std::shared_ptr<const Rolled> joined(Interpreter& interpreter, const ElementList
   const auto behind = as_list(interpreter, like, second);
   if (before == nullptr || behind == nullptr) return before == nullptr ? behind : before;
   if (before->form != behind->form)
-    throw CannotMerge{like.test, "lists of different elements are joined"};
+    throw CannotMerge{like.test, "lists with elements of different forms are joined"};
   auto both = std::make_shared<Rolled>(*before);
   both->undecided = false;
   for (size_t i = 0; i < both->lists.size(); ++i)

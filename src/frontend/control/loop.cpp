@@ -25,7 +25,8 @@ void Loop::run() {
   const size_t forks = interpreter_.frame().forks.size();
   try {
     while (!attempt_round())
-      if (++attempt_ == policy::kMostLoopAttempts) fail("what its rounds change does not settle");
+      if (++attempt_ == policy::kMostLoopAttempts)
+        fail(cat("loop-carried state did not reach a fixpoint", changing_));
   } catch (const UnknownResult&) {
     if (!interpreter_.recursion().leaves_loops_out) throw;
     interpreter_.recursion().left_loop_out = true;
@@ -85,7 +86,7 @@ Parameter Loop::parameters_of(graph::Block& block) {
 void Loop::interpret_test() {
   const SavedState start = before_.again(interpreter_);
   Truth truth = parts_.test();
-  if (!only_read(start, interpreter_)) fail("its test changes something");
+  if (!only_read(start, interpreter_)) fail("the test of the loop has a side effect");
   graph::Value* flag = truth.known ? interpreter_.builder().constant(*truth.known) : truth.flag;
   condition_->results = {flag};
 }
@@ -93,7 +94,7 @@ void Loop::interpret_test() {
 void Loop::interpret_round() {
   frontend::interpret_round(interpreter_, parts_);
   if (interpreter_.output().differentiable_results.size() != differentiable_results_)
-    fail("it shows a tensor that has a gradient");
+    fail("a differentiable tensor leaves the run within the loop");
   // What a text was made of is in the journal by now, or nobody can read that text.
   interpreter_.drop_results(results_);
   graph::for_each_node(*body_, [&](const graph::Node& node) {

@@ -268,7 +268,8 @@ class Loop final : public Scope {
   std::set<const AbstractValue*> held_;  ///< of those that rounds replace: they can't be parts
   bool holds_unseen_ = false;            ///< by a method or an iterator
   bool settled_ = false;
-  bool begins_ = false;  ///< the first round always comes
+  std::string changing_;  ///< for reports: what was not settled in the last attempt
+  bool begins_ = false;   ///< the first round always comes
   int attempt_ = 0;
   bool tracks_ = false;       ///< a gradient flows from round to round
   bool needs_round_ = false;  ///< without a round something would require no gradient

@@ -246,6 +246,7 @@ void Loop::join_slot(Changeable& object, const std::string& key, const Value& in
   pending_ = {};
   std::string why;
   const auto replaced = replaced_;
+  const bool was_settled = settled_;
   if (!join(passage, initial, end, why)) {
     if (!may_be_unmerged) fail_first_round(why);
     replaced_ = replaced;
@@ -254,6 +255,8 @@ void Loop::join_slot(Changeable& object, const std::string& key, const Value& in
     settled_ = false;
     pending_ = {};
   }
+  if (was_settled && !settled_ && dynamic_cast<const Variables*>(&object) != nullptr)
+    changing_ = cat(": ", key, " still changes");
   if (passage.kind == Passage::Kind::same) return;
   passages_[&object][key] = passage;
   ends_.insert(ends_.end(), pending_.ends.begin(), pending_.ends.end());

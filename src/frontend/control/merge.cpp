@@ -152,7 +152,7 @@ void Merger::merge_results() {
         value->definition != nullptr ? value->definition->parent : value->owner;
     const size_t side = block == fork_.side(0).block.get() ? 0 : 1;
     if (block != fork_.side(side).block.get())
-      throw CannotMerge{*fork_.test(), "what it shows is not known behind it"};
+      throw CannotMerge{*fork_.test(), "an output of one side is not defined behind the branch"};
     try {
       interpreter_.enter_block(*fork_.side(1 - side).block);
       graph::Value* other = placeholder_of(value->type);

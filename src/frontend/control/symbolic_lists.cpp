@@ -54,7 +54,7 @@ std::optional<ElementForm> joined(const ElementForm& a, const ElementForm& b, st
   }
   why = a.type != b.type
             ? cat("elements ", graph::to_string(a.type), " and ", graph::to_string(b.type))
-            : "elements of which some require a gradient";
+            : "only some elements require a gradient";
   return std::nullopt;
 }
 
@@ -334,7 +334,7 @@ graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list) {
   if (const auto known = interpreter.run_time_size(is_as_long)) return *known;
   std::optional<graph::Dim> dim = interpreter.run_time_dimension(interpreter.graph_value(length));
   if (!dim)
-    throw CannotMerge{list.test, "a tensor is made of a list whose length only a round knows"};
+    throw CannotMerge{list.test, "a tensor is made of a list whose length varies by iteration"};
   interpreter.note_run_time_size(elements, *dim);
   return *dim;
 }

@@ -59,7 +59,7 @@ RecursiveBody::~RecursiveBody() {
 
 void RecursiveBody::run() {
   for (int pass = 0; !(pass == 0 ? interpret_first() : interpret(false));)
-    if (++pass == policy::kMostBodyPasses) refuse("what it gives back does not settle");
+    if (++pass == policy::kMostBodyPasses) refuse("its result did not reach a fixpoint");
   finish();
 }
 
@@ -96,7 +96,7 @@ bool RecursiveBody::interpret(bool first) {
     result = activation_.run(variables);
   } catch (const UnknownResult& unknown) {
     if (unknown.function != &function_) throw;
-    refuse("no way out of it was found");
+    refuse("no path without a recursive call was found");
   }
   variables.reset();
   outside_.check_lists(lists);

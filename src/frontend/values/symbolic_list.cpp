@@ -26,7 +26,7 @@ bool is_tracked(const ElementForm& form) {
 }
 
 void ElementList::fail() const {
-  throw CannotMerge{rolled_->test, "a list that grew is used as one of a known length"};
+  throw CannotMerge{rolled_->test, "the length of a symbolic list has to be known"};
 }
 
 }  // namespace janus::frontend

@@ -153,7 +153,7 @@ LOOPS = [
     ),
     Refused(
         rounds("l.append(w * 2)", "l = [x]", "return l"),
-        "elements of which some require a gradient",
+        "only some elements require a gradient",
     ),
     Refused(rounds("s.add(3)", "s = {1}"), "it changes a set or takes from an iterator"),
     Refused(
@@ -170,7 +170,7 @@ LOOPS = [
             "\n".join(f"v{k} = v{k + 1}" for k in range(14)) + "\nv14 = 0.5",
             "\n".join(f"v{k} = 1" for k in range(15)),
         ),
-        "what its rounds change does not settle",
+        "loop-carried state did not reach a fixpoint",
     ),
     Refused(GROWN + "return l.index(-2) * x", "ValueError: not in the list"),
 ]
@@ -185,7 +185,7 @@ SIDES = [
         "deques of different lengths",
     ),
     Refused(sides("met.clear()"), "one side clears a container"),
-    Refused(sides("print(w * 2)"), "one side shows a tensor that has a gradient"),
+    Refused(sides("print(w * 2)"), "a differentiable tensor leaves the run on one side only"),
     Refused(
         rounds("l.append(i); k.append(0.5)", "l = []; k = []")
         + "\n"
@@ -273,7 +273,7 @@ RECURSIONS = {
                 before="a = [0] * 40",
                 after="return go(x, w) + a[0]",
             ),
-            "what it gives back does not settle",
+            "its result did not reach a fixpoint",
         ),
         Refused(
             recursion("d[len(d)] = v", before="d = {}"), "it makes or deletes an item or attribute"

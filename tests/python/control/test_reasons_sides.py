@@ -41,7 +41,7 @@ SIDES = [
     Refused("if x.sum() > 0: w.grad = torch.ones(2)", "one side sets a .grad"),
     Refused(
         "if x.sum() > 0: warnings.warn('a', stacklevel=1)",
-        "one side warns or has another effect outside",
+        "one side has a side effect that can't be conditional",
     ),
 ]
 
@@ -52,7 +52,7 @@ LOOPS = [
     ),
     Refused(
         "l = []\nn = x.sum()\nwhile l.append(1) or n < 5: n = n + 1\nreturn n",
-        "its test changes something",
+        "the test of the loop has a side effect",
     ),
 ]
 
