@@ -1,5 +1,5 @@
-// What a `for` loop in the graph goes over: things whose length the graph computes and whose
-// elements it finds by their position.
+// Induction ranges: what a `for` loop of the graph goes over. The graph computes the length, and
+// finds each element by its position.
 #pragma once
 
 #include <functional>
@@ -19,22 +19,32 @@ struct Counted {
   std::shared_ptr<bool> partly = std::make_shared<bool>(false);
 };
 
+// --- what a loop may go over
+
+/// range(*arguments); nothing: its step is not known, or the arguments are no ints.
+std::optional<Counted> counted_range(Interpreter& interpreter, const CallArguments& arguments);
+/// The rows of a tensor; nothing for any other value.
+std::optional<Counted> counted_rows(Interpreter& interpreter, const Value& value);
+/// The elements of a list of the graph, or from the last to the first; nothing for any other value.
+std::optional<Counted> counted_list(Interpreter& interpreter, const Value& value, bool backwards);
 /// The elements of a list or tuple that only the run meets; `fact`: of the expression that gave it.
 /// Nothing for any other value.
 std::optional<Counted> counted_elements(Interpreter& interpreter, const Value& value, int fact);
+/// zip(*parts)
+Counted zipped(std::vector<Counted> parts);
+/// enumerate(inner, start)
+Counted enumerated(Interpreter& interpreter, Counted inner, const Value& start);
+/// The elements from the last to the first.
+Counted backwards(Interpreter& interpreter, Counted inner);
 
-/// The elements of a list that only the run meets, as many as the profile always saw. `loop` and
-/// `iterable` are the facts of the loop and of what it goes over.
-Value expected_elements(Interpreter& interpreter, const RuntimeObject& object, int loop,
-                        int iterable);
+// --- how many rounds there are
 
+/// Whether the value is an int.
+bool is_int_number(const Value& value);
+/// Whether a loop over it is one in the graph.
+bool is_in_graph(const Interpreter& interpreter, const Counted& counted);
 /// How many elements there are, as an expression of dimensions; null: only the run knows.
 Value rounds_of(Interpreter& interpreter, const Counted& counted);
-
-/// Appends the elements to the list, by a loop in the graph. `may_be_empty`: also where no run has
-/// been seen without any.
-void append_counted(Interpreter& interpreter, const TestKey& test, Sequence& list,
-                    const Counted& counted, bool may_be_empty);
 
 /// Where a loop in the graph stands in what it goes over.
 class Positions {
@@ -51,21 +61,13 @@ class Positions {
   std::shared_ptr<Variables> state_;  ///< what the loop carries
 };
 
-/// Whether the value is an int.
-bool is_int_number(const Value& value);
-/// Whether a loop over it is one in the graph.
-bool is_in_graph(const Interpreter& interpreter, const Counted& counted);
-/// range(*arguments); nothing: its step is not known, or the arguments are no ints.
-std::optional<Counted> counted_range(Interpreter& interpreter, const CallArguments& arguments);
-/// The rows of a tensor; nothing for any other value.
-std::optional<Counted> counted_rows(Interpreter& interpreter, const Value& value);
-/// The elements of a list of the graph, or from the last to the first; nothing for any other value.
-std::optional<Counted> counted_list(Interpreter& interpreter, const Value& value, bool backwards);
-/// zip(*parts)
-Counted zipped(std::vector<Counted> parts);
-/// enumerate(inner, start)
-Counted enumerated(Interpreter& interpreter, Counted inner, const Value& start);
-/// The elements from the last to the first.
-Counted backwards(Interpreter& interpreter, Counted inner);
+/// Appends the elements to the list, by a loop in the graph. `may_be_empty`: also where no run has
+/// been seen without any.
+void append_counted(Interpreter& interpreter, const TestKey& test, Sequence& list,
+                    const Counted& counted, bool may_be_empty);
+/// The elements of a list that only the run meets, as many as the profile always saw. `loop` and
+/// `iterable` are the facts of the loop and of what it goes over.
+Value expected_elements(Interpreter& interpreter, const RuntimeObject& object, int loop,
+                        int iterable);
 
 }  // namespace janus::frontend

@@ -1,6 +1,6 @@
-// What the rounds of loops in the graph show (frontend/control/effects.h), and texts that they
-// make: which calls are made, and of what, goes through the loops as lists, so that they can be
-// made after the run, in order.
+// The deferred effect log: calls with side effects (effects.h) and texts that iterations of loops
+// in the graph make. Which calls are made, and with what arguments, goes through the loops as
+// lists; the calls are made in order when the run is complete.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,6 @@
 #include "frontend/values/value.h"
 
 namespace janus::frontend {
-
-class Interpreter;
 
 /// Writes calls, and texts, to a state of which there is one for the interpretation as a whole.
 class Journal {

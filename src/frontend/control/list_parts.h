@@ -1,5 +1,5 @@
-// Lists of the graph (frontend/control/symbolic_lists.h) in part, in a row, in another order, and
-// where something is in them.
+// Slices, joins and replaced parts of symbolic lists (symbolic_lists.h). A result is a new list; who
+// changes a list in place puts the result in the place of its elements.
 #pragma once
 
 #include "frontend/values/symbolic_list.h"
@@ -19,6 +19,7 @@ std::shared_ptr<const Rolled> with_part(Interpreter& interpreter,
                                         const std::shared_ptr<const Rolled>& list,
                                         const Value& start, const Value& stop,
                                         const ElementList& part);
+
 /// The position behind that one, for a slice; null: the key is no position, or one of which only
 /// the run knows from which end it counts.
 Value position_behind(Interpreter& interpreter, const Value& key);

@@ -14,9 +14,11 @@ graph::Type number_type(PyTypeObject* type);
 graph::Type type_seen(const speculate::ValueFact* seen);
 /// What a node that reads the heap gives, as a value of the program.
 Value read_value(Interpreter& interpreter, graph::Value* value, const speculate::ValueFact* seen);
+
 /// What is read of Python's heap must not have been changed by the run, which writes at its end.
 /// Objects of another class are other objects.
 void check_unchanged(Interpreter& interpreter, const Classes& classes);
+
 /// Notes what the attribute, or the item of a dict, is in objects of the class that the call at
 /// hand is given: for what no profile saw, such as the code of properties. Runs no code of the
 /// program.
@@ -25,6 +27,7 @@ void look_at_samples(PyTypeObject* type, const std::string& name, speculate::Val
 /// The same of the element at `index` of lists or tuples of so many.
 void look_at_samples(PyTypeObject* type, Py_ssize_t index, Py_ssize_t count,
                      speculate::ValueFact& seen, const speculate::Call& call);
+
 bool are_dicts(const Classes& classes);
 /// dict[key]; `seen`: what such items were, if that is known.
 Value dict_item(Interpreter& interpreter, const RuntimeObject& dict, const Value& key,

@@ -1,9 +1,9 @@
-// Lists that grew in a loop or on one side of a branch of the graph: how many elements they have
-// and which, only the run knows. Their elements are values of the graph's lists: one graph list for
-// each number or tensor that an element is made of.
+// Operations on symbolic lists: lists that grew in a loop or on one side of a branch of the graph,
+// so that only the run knows how many elements they have. The graph holds one list for each number
+// or tensor that an element consists of.
 //
-// The tensors in them are found again as tensors that may be others: `memory` stands for all of
-// them, and whoever may share memory with one of them is its possible alias.
+// A tensor that is read from such a list may be any of those that were put in. `memory` stands for
+// the memory of all of them; whatever may share memory with one of them is its possible alias.
 #pragma once
 
 #include <functional>
@@ -23,10 +23,11 @@ std::optional<ElementForm> element_form(Interpreter& interpreter, const Value& v
 std::optional<ElementForm> common_form(Interpreter& interpreter, const std::vector<Value>& values,
                                        std::string& why);
 
+// --- making, growing and shrinking
+
 /// A list of elements known so far, made in the block at hand.
 std::shared_ptr<Rolled> roll(Interpreter& interpreter, const TestKey& test, const ElementForm& form,
                              const std::vector<Value>& elements, bool front);
-
 /// list.append(value), or list.insert(0, value) with `front`. Null: it does not grow at that end.
 /// Throws CannotMerge if the value has another form than the list's elements.
 std::shared_ptr<Rolled> grown(Interpreter& interpreter, const Rolled& list, const Value& value,
@@ -43,8 +44,12 @@ struct Popped {
 std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool front,
                              bool partly = false);
 
+// --- its length and elements
+
 /// How many elements it has, as a number.
 Value length_of(Interpreter& interpreter, const Rolled& list);
+/// How many elements it has, as a dimension.
+graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list);
 /// list[position]
 Value element_at(Interpreter& interpreter, const Rolled& list, const Value& position);
 /// The same list, growing at its front or at its end: with `front`, popped(..., true) takes the
@@ -52,22 +57,20 @@ Value element_at(Interpreter& interpreter, const Rolled& list, const Value& posi
 std::shared_ptr<Rolled> facing(Interpreter& interpreter, const Rolled& list, bool front);
 /// The elements in the other order.
 std::shared_ptr<Rolled> reversed(const Rolled& list);
-
-/// torch.tensor of it; null: it does not take it.
-Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DType dtype);
-
-/// A size as an attribute of a node.
-graph::AttributeValue size_attribute(const graph::Dim& size);
-/// The first of its lists, with the first element first.
-graph::Value* in_order(Interpreter& interpreter, const Rolled& list);
-/// How many elements it has, as a dimension.
-graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list);
-/// A tensor that the operator `name` makes of all elements.
-Value tensor_of_list(Interpreter& interpreter, const Rolled& list, graph::Value* value,
-                     const char* name);
-
 /// The memory of another list that may hold the same tensors, of elements of that form.
 std::shared_ptr<Tensor> memory_with(const ElementForm& form,
                                     const std::vector<std::shared_ptr<Tensor>>& memories);
+
+// --- as one tensor
+
+/// The first of its lists, with the first element first.
+graph::Value* in_order(Interpreter& interpreter, const Rolled& list);
+/// A size as an attribute of a node.
+graph::AttributeValue size_attribute(const graph::Dim& size);
+/// A tensor that the operator `name` makes of all elements.
+Value tensor_of_list(Interpreter& interpreter, const Rolled& list, graph::Value* value,
+                     const char* name);
+/// torch.tensor of it; null: it does not take it.
+Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DType dtype);
 
 }  // namespace janus::frontend

@@ -1,6 +1,6 @@
 // Lists of which only the run knows how many elements they have: their elements are lists of the
-// graph, one for each number or tensor that an element is made of. control/rolled.h has what can be
-// done with them.
+// graph, one for each number or tensor that an element is made of. control/symbolic_lists.h has
+// what can be done with them.
 #pragma once
 
 #include <memory>
