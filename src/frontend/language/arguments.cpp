@@ -31,7 +31,7 @@ CallArguments evaluate_arguments(Interpreter& interpreter, const syntax::Call& c
     Value dictionary = opened(interpreter, value);
     const auto* items = as<Dictionary>(dictionary);
     if (items == nullptr)
-      interpreter.refuse(ReasonCode::unsupported_argument, "** of what is not a dict");
+      interpreter.refuse(ReasonCode::unsupported_argument, "** of an object that is not a dict");
     for (const auto& [key, element] : items->items) {
       std::string name = text_of(key.get());
       if (name.empty() || arguments.keyword(name) != nullptr)

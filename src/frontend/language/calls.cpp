@@ -152,7 +152,8 @@ Value call_bound_method(Interpreter& interpreter, const Known& known,
 Value call_weak_reference(Interpreter& interpreter, const Known& known) {
   interpreter.assume_identity(known);
   Object object = interpreter.must(PyObject_CallNoArgs(known.object.get()));
-  if (object.is(Py_None)) interpreter.refuse(ReasonCode::dynamic_value, "a dead reference");
+  if (object.is(Py_None))
+    interpreter.refuse(ReasonCode::dynamic_value, "a weak reference whose object is gone");
   return interpreter.wrap(object.get(), interpreter.sources().root(Source::Kind::constant, object));
 }
 

@@ -121,7 +121,8 @@ Value evaluate_dict(Interpreter& interpreter, const syntax::Dict& expression) {
     if (expression.keys[i] == nullptr) {
       Value other = opened(interpreter, evaluate(interpreter, *expression.values[i]));
       const auto* items = as<Dictionary>(other);
-      if (items == nullptr) interpreter.refuse(ReasonCode::expression, "** of what is not a dict");
+      if (items == nullptr)
+        interpreter.refuse(ReasonCode::expression, "** of an object that is not a dict");
       for (const auto& [key, value] : items->items)
         set_item(interpreter, *dictionary, interpreter.constant(key), value);
       continue;

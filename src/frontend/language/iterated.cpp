@@ -126,7 +126,8 @@ Iterated evaluate_call(Interpreter& interpreter, const syntax::Call& expression,
   if (is(PyEnum_Type) && !expression.keywords.empty())
     interpreter.refuse(ReasonCode::would_raise, "TypeError: a keyword argument of enumerate()");
   for (Iterated& part : parts)
-    if (part.value == nullptr) throw CannotMerge{loop, "it goes over a counted thing and another"};
+    if (part.value == nullptr)
+      throw CannotMerge{loop, "it goes over a counted iterable and another one"};
   result.value = uncounted(interpreter, callee, parts);
   return result;
 }

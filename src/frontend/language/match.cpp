@@ -233,7 +233,7 @@ class Matcher {
     if (!truth(interpreter_, is_instance, -1)) return false;
     const auto* known = as<Known>(type);
     if (known == nullptr || !PyType_Check(known->object.get()))
-      interpreter_.refuse(ReasonCode::statement, "a pattern of what is no class");
+      interpreter_.refuse(ReasonCode::statement, "a class pattern whose class is not a class");
     std::vector<std::string> names;
     if (!pattern.patterns.empty()) {
       const auto* object = reinterpret_cast<PyTypeObject*>(known->object.get());

@@ -127,7 +127,7 @@ void expect_formats(Interpreter& interpreter, PyObject* callable, const CallArgu
     }
     if (Object::steal(PyObject_Call(callable, given.get(), named.get()))) continue;
     PyErr_Clear();
-    interpreter.refuse(ReasonCode::would_raise, "a text that can't be made of all values");
+    interpreter.refuse(ReasonCode::would_raise, "a format that raises for some values");
   }
 }
 

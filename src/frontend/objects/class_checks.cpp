@@ -131,7 +131,7 @@ void collect_classes(Interpreter& interpreter, const Value& value, std::vector<V
   for (const Object& part : python::elements(parts.get())) {
     if (!PyType_Check(part.get()))
       interpreter.refuse(ReasonCode::expression,
-                         "isinstance() of a union of other things than classes");
+                         "isinstance() of a union whose members are not all classes");
     classes.push_back(std::make_shared<Known>(part, nullptr));
   }
 }

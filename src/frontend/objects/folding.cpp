@@ -54,12 +54,12 @@ Object folded(Interpreter& interpreter, const Value& value) {
       Value twin = opened(interpreter, value);
       if (twin != value) return folded(interpreter, twin);
       if (PySet_Check(known->object.get()))
-        interpreter.refuse(ReasonCode::dynamic_value, "what a set holds");
+        interpreter.refuse(ReasonCode::dynamic_value, "the elements of a set");
       interpreter.assume_identity(*known);
     }
     if (is_computed_by_program(known->object.get()))
       interpreter.refuse(ReasonCode::dynamic_value,
-                         "an object whose class says what it is as a number");
+                         "an object whose class defines its conversions");
     return known->object;
   }
   if (is_view(value)) return folded_view(interpreter, *as<Sequence>(value));

@@ -171,7 +171,7 @@ std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) 
       return iterate_constant(interpreter, object);
     if (auto iterator = iterate_object(interpreter, twin)) return iterator;
   }
-  interpreter.refuse(ReasonCode::dynamic_value, "what is iterated over");
+  interpreter.refuse(ReasonCode::dynamic_value, "an iterable of a kind that is not known");
 }
 
 std::vector<Value> list_elements(Interpreter& interpreter, const Value& value) {

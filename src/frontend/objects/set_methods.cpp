@@ -87,7 +87,7 @@ void expect_same_order(Interpreter& interpreter, const Value& self, Operator op,
   }
   if (right.empty() && op == Operator::BitOr) return;
   if (op != Operator::BitOr || is_set(other) || class_of(other) == &PyDict_Type)
-    interpreter.refuse(ReasonCode::heap_write, "a set, by another");
+    interpreter.refuse(ReasonCode::heap_write, "a set that another set changes");
 }
 
 /// `self op= other` for each of the others.

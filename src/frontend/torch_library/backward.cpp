@@ -277,7 +277,7 @@ void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves
     tensors.push_back(leaf.leaf);
     if (!leaf.reached.certain && interpreter.hooked_leaves.contains(leaf.leaf.get()) &&
         !is_planted(State::hook, Mutation::both_sides))
-      interpreter.refuse(ReasonCode::hook, "a leaf (which only some runs give a gradient)");
+      interpreter.refuse(ReasonCode::hook, "a leaf that gets a gradient in some runs only");
   }
   in_any_order(interpreter, tensors, [&] {
     size_t next = 0;
@@ -473,7 +473,7 @@ Value call_backward_function(Interpreter& interpreter, const CallArguments& argu
   const Value* tensors = argument(arguments, 0, "tensors");
   if (tensors == nullptr || as<Tensor>(*tensors) == nullptr || arguments.positional.size() > 1 ||
       !arguments.keywords.empty())
-    interpreter.refuse(ReasonCode::autograd, "torch.autograd.backward with such arguments");
+    interpreter.refuse(ReasonCode::autograd, "these arguments of torch.autograd.backward");
   return call_backward(interpreter, arguments);
 }
 

@@ -96,7 +96,7 @@ class FunctionContext : public std::enable_shared_from_this<FunctionContext> {
             name, [self, method](Interpreter& inner, const CallArguments& arguments) {
               const auto context = self.lock();
               if (context == nullptr)
-                inner.refuse(ReasonCode::autograd, "the ctx of a Function, later");
+                inner.refuse(ReasonCode::autograd, "the ctx of a Function after its call");
               return (context.get()->*method)(inner, arguments);
             }));
   }
@@ -143,7 +143,7 @@ class FunctionContext : public std::enable_shared_from_this<FunctionContext> {
   }
 
   Value refuse(Interpreter& interpreter, const CallArguments&) {
-    interpreter.refuse(ReasonCode::autograd, "a Function that changes what it is given");
+    interpreter.refuse(ReasonCode::autograd, "a Function that changes its inputs");
   }
 
   std::shared_ptr<Instance> object_;
@@ -178,7 +178,7 @@ class Application {
     const std::vector<uint32_t> versions = versions_of_arguments();
     Value given = forward();
     if (versions != versions_of_arguments())
-      interpreter_.refuse(ReasonCode::autograd, "a Function that changes what it is given");
+      interpreter_.refuse(ReasonCode::autograd, "a Function that changes its inputs");
     Value result = wrapped(given);
     if (needs_gradient_) add_record();
     return result;
@@ -216,7 +216,7 @@ class Application {
     if (as<Tensor>(given) != nullptr) return output(given);
     const auto* tuple = as<Sequence>(given);
     if (tuple == nullptr || tuple->is_list)
-      interpreter_.refuse(ReasonCode::autograd, "what a Function gives");
+      interpreter_.refuse(ReasonCode::autograd, "the results of a Function");
     std::vector<Value> outputs;
     for (const Value& element : tuple->elements)
       outputs.push_back(as<Tensor>(element) != nullptr ? output(element) : element);
@@ -342,7 +342,8 @@ std::shared_ptr<Sequence> hooks_of(Interpreter& interpreter, Tensor& tensor) {
 std::shared_ptr<Instance> register_hook(Interpreter& interpreter,
                                         const std::shared_ptr<Tensor>& tensor, const Value& hook) {
   if (!shows_gradient(interpreter, *tensor))
-    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: a hook on what has no gradient");
+    interpreter.refuse(ReasonCode::would_raise,
+                       "RuntimeError: a hook on a tensor that requires no gradient");
   if (tensor->source != nullptr || tensor->is_leaf) interpreter.refuse(ReasonCode::hook, "a leaf");
   refuse_in_blocks(interpreter, "a hook");
   read(interpreter, *tensor);

@@ -357,7 +357,7 @@ Value tensor_from(Interpreter& interpreter, const Value& data, graph::DType dtyp
     if (sequence->elements.empty())
       return full(interpreter, {interpreter.integer(0)}, interpreter.integer(0), dtype);
     if (sequence->elements.size() > 256)
-      interpreter.refuse(ReasonCode::unsupported_argument, "torch.tensor of such a list");
+      interpreter.refuse(ReasonCode::unsupported_argument, "torch.tensor of a list of this kind");
     std::vector<Value> rows;
     for (const Value& element : sequence->elements)
       rows.push_back(tensor_from(interpreter, element, dtype));
@@ -387,7 +387,7 @@ int number_rank(Interpreter& interpreter, const Value& data) {
   if (type == &PyBool_Type) return 0;
   if (type == &PyLong_Type) return 1;
   if (type == &PyFloat_Type) return 2;
-  interpreter.refuse(ReasonCode::unsupported_argument, "torch.tensor of such data");
+  interpreter.refuse(ReasonCode::unsupported_argument, "torch.tensor of data of this kind");
 }
 
 Value call_tensor(Interpreter& interpreter, const Arguments& arguments) {

@@ -202,7 +202,7 @@ SIDES = [
     ),
     Refused(
         "y = (hooked * x).sum() if x.sum() > 0 else (w * x).sum()\ny.backward()",
-        "a leaf (which only some runs give a gradient)",
+        "a leaf that gets a gradient in some runs only",
     ),
     Refused(
         sides("buffer.add_(1)", after="buffer.data = x * 3"),
@@ -316,7 +316,7 @@ OTHERS = {
     "dynamic_value": [
         Refused("return torch.complex(x, x).sum().item() * x", "a complex number"),
         Refused("grown.extend([1])\nreturn x * grown[-9:][0]", "the length of a list that grows"),
-        Refused("return int('1', numbers) * x", "what a set holds"),
+        Refused("return int('1', numbers) * x", "the elements of a set"),
     ],
     "limit": [
         Refused(

@@ -125,8 +125,8 @@ CASES = {
     ],
     "dynamic_value": [
         Refused("len(MapLength())", "the class of what __len__ gives"),
-        Refused("reference()", "a dead reference"),
-        Refused("for v in torch.nn: v", "what is iterated over"),
+        Refused("reference()", "a weak reference whose object is gone"),
+        Refused("for v in torch.nn: v", "an iterable of a kind that is not known"),
         Refused(
             "global kept; kept = iter([x])",
             "a function, method or iterator that outlives the run",
@@ -144,7 +144,7 @@ CASES = {
     ],
     "expression": [
         Refused("isinstance(map(int, [1]), int)", "isinstance()"),
-        Refused("isinstance('a', Rows)", "isinstance() of a union of other things than classes"),
+        Refused("isinstance('a', Rows)", "isinstance() of a union whose members are not all classes"),
         Refused("callable(map(int, [1]))", "callable()"),
         Refused("str(ImportError('a'))", "the text of an exception"),
         Refused("Cached().second", "a cached property of another name"),
@@ -172,7 +172,7 @@ CASES = {
         Refused("issubclass(1, int)", "issubclass()"),
         Refused("type(map(int, [1]))", "the type of such a value"),
         Refused("sum((i for i in [2, 1]), **{})", "** of a call"),
-        Refused("{**Plain()}", "** of what is not a dict"),
+        Refused("{**Plain()}", "** of an object that is not a dict"),
         Refused("x.sum().item() @ 2", "a number"),
         Refused("Child().own_class()", "super().", helper="own_class"),
     ],
@@ -193,7 +193,7 @@ CASES = {
         Refused(
             "match chain:\n    case {1: 2, **rest}: pass", "the rest of a mapping that is no dict"
         ),
-        Refused("match 1:\n    case Alias(): pass", "a pattern of what is no class"),
+        Refused("match 1:\n    case Alias(): pass", "a class pattern whose class is not a class"),
     ],
     "unknown_callable": [
         Refused("print(map(int, [1]), file=3)", "print of an object"),
@@ -205,7 +205,7 @@ CASES = {
     "unsupported_argument": [
         Refused("torch.no_grad(double)", "a grad mode applied to a function"),
         Refused("torch.Size([x])", "torch.Size of other than ints"),
-        Refused("double(**Plain())", "** of what is not a dict"),
+        Refused("double(**Plain())", "** of an object that is not a dict"),
         Refused("variable.get(1, 2)", "a context variable"),
         Refused("variable.reset(1)", "ContextVar.reset"),
         Refused("double.__get__()", "__get__"),

@@ -94,14 +94,14 @@ CASES = {
         ),
         Refused(
             "torch.autograd.backward([w.sum()], create_graph=True)",
-            "torch.autograd.backward with such arguments",
+            "these arguments of torch.autograd.backward",
         ),
         Refused(
             "w2 = w * 2; s = w2.sum(); w2.add_(1); torch.autograd.grad(s, w2)",
             "the gradient of a tensor that was changed in place",
         ),
         Refused("with torch.no_grad(): w.backward()", "a gradient of a leaf"),
-        Refused("Listing.apply(w)", "what a Function gives"),
+        Refused("Listing.apply(w)", "the results of a Function"),
         Refused(
             "a = w * 2; a.register_hook(lambda g: torch.ones(3)); a.sum().backward()",
             "a gradient of another shape or dtype",
@@ -183,12 +183,12 @@ CASES = {
         ),
     ],
     "unsupported_argument": [
-        Refused("torch.tensor([float(x[0])] * 300)", "torch.tensor of such a list"),
+        Refused("torch.tensor([float(x[0])] * 300)", "torch.tensor of a list of this kind"),
         Refused(
             "torch.utils.checkpoint.checkpoint(double, x, use_reentrant=False, debug=True)",
             "with the argument debug",
         ),
-        Refused("torch.tensor([x, x])", "torch.tensor of such data"),
+        Refused("torch.tensor([x, x])", "torch.tensor of data of this kind"),
     ],
     "unsupported_tensor": [
         Refused(
