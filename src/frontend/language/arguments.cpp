@@ -8,7 +8,6 @@
 #include "frontend/language/evaluation.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
-#include "speculate/hooks.h"
 
 namespace janus::frontend {
 

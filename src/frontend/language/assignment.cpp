@@ -1,8 +1,6 @@
 // One case a kind of target; the parts of a target are evaluated when it is assigned to.
 #include "frontend/language/assignment.h"
 
-#include <algorithm>
-
 #include "frontend/control/run_time_items.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
@@ -10,7 +8,6 @@
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/subscripts.h"
 #include "frontend/values/make.h"
-#include "ops/list.h"
 
 namespace janus::frontend {
 

@@ -42,7 +42,7 @@ using python::Object;
 
 namespace {
 
-/// Builtin modules whose functions only compute: on constants they are run now.
+/// Whether the callable is a builtin function that only computes. On constants it is run now.
 bool is_pure_builtin(PyObject* callable) {
   if (!PyCFunction_Check(callable)) return false;
   Object module = Object::steal(PyObject_GetAttrString(callable, "__module__"));
@@ -57,7 +57,7 @@ bool is_pure_builtin(PyObject* callable) {
   return name == "math" || name == "cmath" || name == "_operator";
 }
 
-/// Methods of immutable objects: they only compute as well.
+/// Whether it is a method of an immutable class: those only compute as well.
 bool is_method_of_immutable(PyObject* callable) {
   if (Py_TYPE(callable) != &PyMethodDescr_Type && Py_TYPE(callable) != &PyWrapperDescr_Type)
     return false;
@@ -148,7 +148,7 @@ Value call_bound_method(Interpreter& interpreter, const Known& known,
   return call(interpreter, std::make_shared<Method>(self, function), arguments);
 }
 
-/// A weak reference that is alive gives its object as long as it is this reference.
+/// A live weak reference gives its object. The entry assumes that it is the same reference.
 Value call_weak_reference(Interpreter& interpreter, const Known& known) {
   interpreter.assume_identity(known);
   Object object = interpreter.must(PyObject_CallNoArgs(known.object.get()));
@@ -169,7 +169,7 @@ bool is_partial(PyObject* object) {
   return type != nullptr && reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
 }
 
-/// That a callable whose meaning is known by which object it is stays that object, with its body.
+/// Assumes that a callable that is known by identity stays the same object with the same code.
 void assume_meaning(Interpreter& interpreter, const Known& known) {
   interpreter.assume_identity(known);
   PyObject* const object = known.object.get();

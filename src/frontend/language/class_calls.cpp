@@ -9,7 +9,6 @@
 #include "frontend/objects/folding.h"
 #include "frontend/objects/instances.h"
 #include "frontend/values/constants.h"
-#include "speculate/hooks.h"
 
 namespace janus::frontend {
 
@@ -17,8 +16,8 @@ using python::Object;
 
 namespace {
 
-/// Whether the class makes its objects as namedtuple's own `__new__` does: of the fields as they
-/// are.
+/// Whether the class makes its objects as namedtuple's own `__new__` does, from the fields as they
+/// are given.
 bool is_namedtuple(PyTypeObject* type) {
   if (tuple_fields(type) == nullptr) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
@@ -32,7 +31,7 @@ bool is_namedtuple(PyTypeObject* type) {
   return false;
 }
 
-/// What a field of a named tuple is that is not given.
+/// The default of a named tuple's field.
 Value field_default(Interpreter& interpreter, const Known& type, Py_ssize_t index) {
   const Object constructor = interpreter.must(PyObject_GetAttrString(type.object.get(), "__new__"));
   PyObject* fields = tuple_fields(reinterpret_cast<PyTypeObject*>(type.object.get()));
@@ -68,7 +67,7 @@ Value make_namedtuple(Interpreter& interpreter, const Known& known,
   return result;
 }
 
-/// Enumeration(value): the member, which has been there all the time.
+/// Enumeration(value): the member, which exists before the call.
 Value member_of(Interpreter& interpreter, const Known& known, const CallArguments& arguments) {
   if (arguments.positional.size() != 1 || !arguments.keywords.empty() ||
       as<Known>(arguments.positional[0]) == nullptr)

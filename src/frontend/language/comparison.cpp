@@ -108,7 +108,7 @@ Value tensor_compare(Interpreter& interpreter, CompareOperator op, const Value& 
   return call_named(interpreter, names[how], {.positional = {left, right}, .keywords = {}});
 }
 
-/// Whether a branch, loop or list decides if the two are one object.
+/// Whether the run decides if the two are one object: by a branch, a loop or a list.
 bool may_be_one(const Tensor& a, const Tensor& b) {
   const auto leads_to = [](const Tensor& from, const Tensor& to) {
     return std::any_of(
@@ -124,15 +124,15 @@ bool may_be_one(const Tensor& a, const Tensor& b) {
   return leads_to(a, b) || leads_to(b, a);
 }
 
-/// Whether Python has one object only for all ints of that value.
+/// Whether CPython keeps a single object for all ints of that value.
 bool is_small_int(PyObject* object) {
   if (!PyLong_CheckExact(object)) return false;
   const std::optional<int64_t> number = python::int64_of(object);
   return number && *number >= -5 && *number <= 256;
 }
 
-/// `left is right` or `left is not right` of numbers of which only the run knows one, where equal
-/// ones are one object: flags, and small ints. Null for all else.
+/// `left is right` or `left is not right` where the graph computes one of the numbers and equal
+/// numbers are one object: bools and small ints. Null for others.
 Value number_identity(Interpreter& interpreter, CompareOperator op, const Value& left,
                       const Value& right) {
   const auto kind = kind_of_number(left);
@@ -185,13 +185,13 @@ bool are_identical(Interpreter& interpreter, const Value& left, const Value& rig
     interpreter.assume_identity(*b);
     return same;
   }
-  // A known object is no object that the run makes; numbers may be any object of their class.
+  // A known object is none that the run makes. A number may be any object of its class.
   if (as<Number>(left) != nullptr || as<Number>(right) != nullptr) {
     const PyTypeObject *one = class_of(left), *other = class_of(right);
     if (one != nullptr && other != nullptr && one != other) return false;
     interpreter.refuse(ReasonCode::expression, "the identity of a number");
   }
-  // A container of the real world and its opened twin are one object.
+  // A container of before the call and the one that was opened for it are one object.
   auto source_of = [](const Value& value) -> const Source* {
     if (const auto* sequence = as<Sequence>(value)) return sequence->source;
     if (const auto* dictionary = as<Dictionary>(value)) return dictionary->source;
@@ -293,7 +293,8 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
   return compare_instances(interpreter, op, left_value, right_value);
 }
 
-/// Python's own classes whose objects equal none of another such kind: 0 for what is none of them.
+/// The kind of one of Python's own classes. Objects of different kinds are never equal. 0: another
+/// class.
 int kind_for_equality(const Value& value) {
   const PyTypeObject* type = class_of(value);
   if (type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type) return 1;
@@ -333,7 +334,7 @@ Value compare_run_time(Interpreter& interpreter, CompareOperator op, const Value
   return interpreter.number(interpreter.negated_flag(interpreter.graph_value(same)));
 }
 
-/// number in tensor, tensor in tensor: whether any element is equal. Null: what raises.
+/// number in tensor, tensor in tensor: whether any element is equal; null where that raises.
 Value tensor_membership(Interpreter& interpreter, const Value& tensor, const Value& element) {
   if (as<Tensor>(tensor) == nullptr || !(is_number(element) || as<Tensor>(element) != nullptr))
     return nullptr;

@@ -114,10 +114,10 @@ std::shared_ptr<Iterator> generate_elements(Interpreter& interpreter,
 
 namespace {
 
-/// Does something with each element of a comprehension that is consumed at once.
+/// Runs an action for each element of a comprehension that is consumed at once.
 class ElementLoop {
  public:
-  /// `enough`: asked before each round, whether no more are needed; null: all are.
+  /// `enough` says before each iteration whether no more elements are needed; null: all are needed.
   ElementLoop(Interpreter& interpreter, const ElementMaker& maker,
               std::function<void(const Value&)> take, std::function<Truth()> enough = nullptr)
       : interpreter_(interpreter),
@@ -191,8 +191,8 @@ class ElementLoop {
                             [&](const Value& item) { round(depth, item); });
   }
 
-  /// Whether nobody sees which elements were taken, and when: not those of an iterator, nor of what
-  /// the program iterates over by its own code.
+  /// Whether it is unobservable which elements were taken, and when. It is observable for an
+  /// iterator, and for objects that the program's own code iterates over.
   static bool may_be_taken_ahead(const Value& value) {
     if (as<Tensor>(value) != nullptr) return true;
     static PyObject* const name = PyUnicode_InternFromString("__iter__");
@@ -244,7 +244,7 @@ class ElementLoop {
     parts.round = [&] {
       interpreter_.at(place);
       const Value item = positions.next();
-      // No round sees what another one has left in the comprehension's variables.
+      // No iteration reads the comprehension's variables of another one.
       auto& variables = interpreter_.frame().variables->values;
       const VariableValues before = variables;
       round(depth, item);
@@ -266,7 +266,7 @@ class ElementLoop {
     if_all(depth, 0);
   }
 
-  /// What is left of a round if the conditions from `index` on hold.
+  /// The rest of an iteration, if the conditions from `index` on hold.
   Completion if_all(size_t depth, size_t index) {
     if (index == clause(depth).ifs.size()) {
       go_on(depth + 1);
@@ -367,7 +367,7 @@ Value next_element(Interpreter& interpreter, const syntax::Call& call,
   return otherwise;
 }
 
-/// What these make of a generator is what they make of the list of its elements.
+/// Whether the callable gives for a generator what it gives for the list of its elements.
 bool takes_all_elements(const Value& callee, PyObject* object) {
   static PyObject* const takers[] = {
       imported("builtins.sum"),  imported("builtins.list"),   imported("builtins.max"),
@@ -379,7 +379,7 @@ bool takes_all_elements(const Value& callee, PyObject* object) {
   return method != nullptr && known_object(method->function) == imported("builtins.str.join");
 }
 
-/// Those that want each element by itself.
+/// Whether the callable needs each element by itself.
 bool takes_known_elements(PyObject* object) {
   static PyObject* const takers[] = {imported("builtins.dict"), imported("builtins.set"),
                                      imported("builtins.frozenset")};

@@ -2,8 +2,6 @@
 // with what was counted for it.
 #include "frontend/language/conditions.h"
 
-#include <algorithm>
-
 #include "frontend/control/branches.h"
 #include "frontend/control/optional.h"
 #include "frontend/control/symbolic_lists.h"
@@ -21,7 +19,6 @@
 #include "frontend/values/constants.h"
 #include "frontend/values/symbolic_list.h"
 #include "frontend/values/truth.h"
-#include "ops/list.h"
 
 namespace janus::frontend {
 

@@ -40,8 +40,8 @@ Completion execute_return(Interpreter& interpreter, Value value) {
 
 namespace {
 
-/// Of a test that no profile saw (in what a class's call runs, for instance) and that leads to an
-/// exception only: that nothing is wrong.
+/// The outcome to assume of a test that no profile saw (in an `__init__`, for instance) and that
+/// guards an exception only: nothing is wrong.
 Object assumed_outcome(const Interpreter& interpreter, const syntax::If& statement) {
   const speculate::NodeFact* seen = interpreter.fact(statement.fact);
   const bool is_seen = seen != nullptr && (seen->taken > 0 || seen->not_taken > 0);
@@ -80,7 +80,7 @@ class OuterLoop {
   std::shared_ptr<Variables> outer_;
 };
 
-/// Ends a round of an unrolled loop: sides that went on with the next round meet here. Gives
+/// Ends an iteration of an unrolled loop. Sides that went on with `continue` are merged here. Gives
 /// whether the loop is left.
 bool leaves_loop(Interpreter& interpreter, size_t forks, Completion completion) {
   if (completion != Completion::normal && completion != Completion::continue_) return true;
@@ -88,8 +88,9 @@ bool leaves_loop(Interpreter& interpreter, size_t forks, Completion completion) 
   return false;
 }
 
-/// Behind a loop whose rounds or `else` ended so: sides that left it by `break` meet here. Only
-/// those that leave more than the loop may stay open: `break` and `continue` mean another one now.
+/// Follows a loop whose body or `else` ended with `completion`. Sides that left the loop by `break`
+/// are merged here. Only sides that leave more than the loop stay open: `break` and `continue` mean
+/// the next outer loop from here on.
 void end_loop(Interpreter& interpreter, size_t forks, Completion completion) {
   if (completion == Completion::normal) close_forks_that(interpreter, forks, Completion::break_);
   const auto& open = interpreter.frame().forks;
@@ -128,8 +129,8 @@ std::optional<Completion> unroll(
   return std::nullopt;
 }
 
-/// A loop's test goes both ways in every run: what only the run knows can be followed as long as
-/// all runs had the same number of rounds.
+/// The test of a loop goes both ways in every run. A test that only the run knows can be followed
+/// if all profiled runs had the same number of iterations.
 bool loop_test(Interpreter& interpreter, const syntax::While& loop, int64_t trips) {
   int fact = loop.fact;
   Truth truth = evaluate_truth(interpreter, *loop.test, fact);
@@ -149,7 +150,7 @@ bool loop_test(Interpreter& interpreter, const syntax::While& loop, int64_t trip
   return interpreter.follow(truth.flag, Object::borrow(goes_on ? Py_True : Py_False), fact);
 }
 
-/// The loop in the graph whose rounds are interpreted.
+/// Marks the loop of the graph whose body is interpreted.
 class ReturningLoop {
  public:
   ReturningLoop(Interpreter& interpreter, std::shared_ptr<Variables> loop)
@@ -182,7 +183,7 @@ Completion after_rounds(Interpreter& interpreter, int fact, const Variables& sta
 }
 
 /// A loop as a `while` node; `break` and `return` are noted in variables that the test asks first.
-/// `rounds_before`: how many came in front of it.
+/// `rounds_before`: how many iterations were unrolled in front of it.
 Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Truth()>& test,
                       const std::function<Completion()>& round, const syntax::Body& orelse,
                       bool forever, const std::function<Value()>& rounds = {},
@@ -224,8 +225,8 @@ Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Tr
   return after_rounds(interpreter, fact, *state, forever, otherwise);
 }
 
-/// Unrolls the loop, as long as the test of one whose rounds vary is known: `while not done` is so
-/// in the first round only. The rounds that are left are a loop in the graph.
+/// Unrolls the loop as long as its test is known, if the number of iterations varies: `while not
+/// done` is known in the first iteration only. The remaining iterations are a loop of the graph.
 Completion unroll_while(Interpreter& interpreter, const syntax::While& loop,
                         const std::function<Truth()>& test) {
   size_t forks = interpreter.frame().forks.size();
@@ -234,7 +235,7 @@ Completion unroll_while(Interpreter& interpreter, const syntax::While& loop,
   const speculate::NodeFact* seen = interpreter.fact(loop.fact);
   std::optional<int64_t> known_rounds;
   auto begins_round = [&](int64_t trips) {
-    // Its end is a branch that is followed, always in one direction: it may never come.
+    // The loop may never end: its only exit is a branch that is always followed the other way.
     if (forever && seen != nullptr && trips > seen->most_trips)
       interpreter.refuse(ReasonCode::dynamic_control,
                          "the rounds of a loop that ends inside its body");
@@ -274,8 +275,8 @@ Completion execute_while(Interpreter& interpreter, const syntax::While& loop) {
     int fact = loop.fact;
     return evaluate_truth(interpreter, *loop.test, fact);
   };
-  // `while True` ends by a branch in it, and what a list holds is soon not known any more; any
-  // other loop is unrolled as long as its test is known.
+  // `while True` ends by a branch in its body, and the length of a list is soon unknown. Any other
+  // loop is unrolled as long as its test is known.
   bool forever = loop.test->kind == syntax::ExpressionKind::Constant;
   const bool varies = rounds_vary(interpreter, loop.fact);
   if (!varies || (!forever && !asks_for_list(interpreter, *loop.test) &&
@@ -326,7 +327,7 @@ Completion for_in_graph(Interpreter& interpreter, const syntax::For& loop, const
                     [&] { return rounds_of(interpreter, counted); });
 }
 
-/// Whether all rounds of the loop come to their end, or to a `continue`.
+/// Whether each iteration of the loop runs to its end or to a `continue`.
 bool is_left_by_none(const syntax::Body& body, bool is_own = true) {
   using syntax::StatementKind;
   return std::ranges::all_of(body, [&](const syntax::Statement* statement) {
@@ -359,7 +360,7 @@ bool is_left_by_none(const syntax::Body& body, bool is_own = true) {
   });
 }
 
-/// A loop over what a generator function of the program yields: its rounds come where that does.
+/// A loop over a generator function of the program: the body runs at each `yield`.
 bool rounds_where_it_yields(Interpreter& interpreter, const syntax::For& loop) {
   if (!loop.orelse.empty() || !is_left_by_none(loop.body)) return false;
   return for_each_yielded(interpreter, *loop.iter, [&](const Value& value) {
@@ -373,8 +374,8 @@ bool rounds_where_it_yields(Interpreter& interpreter, const syntax::For& loop) {
   });
 }
 
-/// What an unrolled loop goes over. That a number of rounds varies is no reason of its own for a
-/// loop that would be in the graph but for something else.
+/// The iterable of an unrolled loop. A varying number of iterations is not reported as the reason
+/// for a loop that would be in the graph but for something else.
 Value evaluate_unrolled(Interpreter& interpreter, const syntax::For& loop) {
   try {
     return evaluate(interpreter, *loop.iter);

@@ -2,8 +2,6 @@
 // the span is set again after them, so that nodes and refusals name the expression that needs them.
 #include "frontend/language/evaluation.h"
 
-#include <algorithm>
-
 #include "frontend/control/branches.h"
 #include "frontend/control/run_time_items.h"
 #include "frontend/core/keys.h"
@@ -44,7 +42,6 @@
 #include "frontend/values/class_sets.h"
 #include "frontend/values/make.h"
 #include "frontend/values/truth.h"
-#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -72,8 +69,8 @@ Value evaluate_bool_op(Interpreter& interpreter, const syntax::BoolOp& expressio
   return outcome == stop_at ? value : go_on();
 }
 
-/// `left` compared with the comparators from `index` on. What decides whether the next one is
-/// looked at was not counted by itself: both sides are taken.
+/// Compares `left` with the comparators from `index` on. The profile does not count whether the
+/// next comparator is evaluated: both sides are taken.
 Value evaluate_compare(Interpreter& interpreter, const syntax::Compare& expression,
                        const Value& left, size_t index) {
   Value right = evaluate(interpreter, *expression.comparators[index]);
@@ -176,7 +173,7 @@ Value evaluate_slice(Interpreter& interpreter, const syntax::Slice& expression) 
   return slice;
 }
 
-/// `not x` where its value is used: a flag, whatever was counted for its outcomes.
+/// `not x` where its value is used: a flag, whatever outcomes the profile counted.
 Value evaluate_not(Interpreter& interpreter, const syntax::Expression& expression) {
   int fact = expression.fact;
   Truth truth = evaluate_truth(interpreter, expression, fact);
@@ -202,7 +199,8 @@ Value evaluate_call(Interpreter& interpreter, const syntax::Call& expression) {
   return call(interpreter, callee, arguments);
 }
 
-/// An object of a list, of whose elements nothing may have been known as it was made.
+/// Adds the classes that the profile saw. An object of a list may have been made before anything
+/// was known of the list's elements.
 Value with_seen_classes(Interpreter& interpreter, Value value, int fact) {
   const speculate::NodeFact* seen = interpreter.fact(fact);
   if (auto* object = as<RuntimeObject>(value); object != nullptr && seen != nullptr)

@@ -21,7 +21,7 @@ using python::Object;
 
 namespace {
 
-/// The defaults that a function object of the real world has now.
+/// The defaults of a function that exists before the call, as they are now.
 Defaults defaults_of(Interpreter& interpreter, const Code& code) {
   Defaults defaults;
   PyObject* function = code.function.get();
@@ -62,7 +62,7 @@ Value run_body(Interpreter& interpreter, const syntax::Body* body,
     frame.raised = raised.exception;
     completion = Completion::raise_;
   }
-  // All sides of the branches that are still open meet where the function returns.
+  // Sides of branches that are still open are merged where the function returns.
   if (completion == Completion::normal) {
     frame.returned = interpreter.none();
     completion = Completion::return_;
@@ -80,8 +80,8 @@ void remember_arguments(Frame& frame, const syntax::Tree& tree, const syntax::Ar
   if (value != variables.values.end()) frame.arguments.push_back(value->second);
 }
 
-/// A generator is run to its end at once. That is the same only if nothing that it does can be
-/// told apart from doing it later: it may read, but neither compute tensors nor change anything.
+/// Runs a generator to its end at once. The program must not be able to tell that from running it
+/// later: the generator may read, but neither compute tensors nor change anything.
 Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& body) {
   if (interpreter.at_next_yield) {  // it is a context manager, and not run ahead
     frame.at_yield = std::exchange(interpreter.at_next_yield, nullptr);

@@ -9,7 +9,6 @@
 #include "frontend/language/evaluation.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/values/constants.h"
-#include "speculate/hooks.h"
 
 namespace janus::frontend {
 
@@ -26,8 +25,8 @@ bool is_generator_function(const Value& value) {
   return (code->co_flags & CO_GENERATOR) != 0;
 }
 
-/// Whether the expression, which may be evaluated again then, can be a generator function: a
-/// variable, or a method of what one holds.
+/// Whether the expression may be a generator function: it is a variable, or a method of a
+/// variable's value. Such an expression may be evaluated twice.
 bool may_be_generator(Interpreter& interpreter, const syntax::Expression& function) {
   if (function.kind == syntax::ExpressionKind::Name) return true;
   const auto* attribute = syntax::try_as<syntax::Attribute>(&function);

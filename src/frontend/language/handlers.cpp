@@ -21,7 +21,7 @@ namespace {
 
 bool always(Completion) { return true; }
 
-/// Goes on with the exception that has come here; gives up where nobody handles it further out.
+/// Propagates the exception; refuses if no outer handler takes it.
 Completion propagate(Interpreter& interpreter) {
   PyObject* const type = class_of_exception(interpreter.frame().raised);
   if (!is_awaited(interpreter, type))
@@ -34,8 +34,8 @@ Completion propagate(Interpreter& interpreter) {
 
 Completion execute_with_items(Interpreter& interpreter, const syntax::With& with, size_t index);
 
-/// How what the items surround ends, also where an expression raises: in the next item, or as what
-/// a manager gives is taken apart.
+/// Runs the inside of a `with` item and says how it ends, also where an expression raises: in the
+/// next item, or in the target of `as`.
 Completion execute_inside(Interpreter& interpreter, const syntax::With& with, size_t index,
                           const Value& entered) {
   const syntax::Expression* target = with.items[index].optional_vars;
@@ -48,7 +48,7 @@ Completion execute_inside(Interpreter& interpreter, const syntax::With& with, si
   }
 }
 
-/// torch.no_grad and the like: their state is the interpreter's.
+/// torch.no_grad and the like: the interpreter keeps their state.
 Completion execute_mode(Interpreter& interpreter, const syntax::With& with, size_t index,
                         ContextManager& context) {
   const size_t forks = interpreter.frame().forks.size();
@@ -66,7 +66,7 @@ Completion execute_mode(Interpreter& interpreter, const syntax::With& with, size
   });
 }
 
-/// A generator's: its second half comes behind what it surrounds.
+/// A context manager that is a generator: its second half runs after the body of the `with`.
 Completion execute_around(Interpreter& interpreter, const syntax::With& with, size_t index,
                           ContextManager& context) {
   const syntax::Expression* target = with.items[index].optional_vars;
@@ -80,7 +80,7 @@ Completion execute_around(Interpreter& interpreter, const syntax::With& with, si
   return completion;
 }
 
-/// What `__exit__` is told of the exception; the traceback is not known.
+/// The arguments of `__exit__`; the traceback is not known.
 CallArguments leaving_arguments(Interpreter& interpreter, Completion completion) {
   if (completion != Completion::raise_) {
     const Value none = interpreter.none();
@@ -94,7 +94,7 @@ CallArguments leaving_arguments(Interpreter& interpreter, Completion completion)
   return {.positional = {type_of(interpreter, exception), exception, traceback}, .keywords = {}};
 }
 
-/// Calls `__exit__` where what the manager surrounds ended so.
+/// Calls `__exit__` after the body ended with `completion`.
 Completion leave_manager(Interpreter& interpreter, const syntax::With& with, const Value& exit,
                          Completion ended) {
   interpreter.at(with);
@@ -159,7 +159,7 @@ Value handled_exception(const Interpreter& interpreter) {
   interpreter.refuse(ReasonCode::would_raise, "a raise statement");
 }
 
-/// What an exception, or a class of such, gives where it is raised.
+/// The exception that `raise` of an exception or of an exception class raises.
 Value raised_exception(Interpreter& interpreter, const Value& value) {
   if (is_exception(value)) return value;
   const auto* known = as<Known>(value);
@@ -234,7 +234,7 @@ Completion run_handler(Interpreter& interpreter, const syntax::ExceptHandler& ha
   return completion;
 }
 
-/// What is done with the exception that came out of the body.
+/// Runs the handler that takes the exception of the body.
 Completion handle(Interpreter& interpreter, const syntax::Try& statement) {
   const Value exception = interpreter.frame().raised;
   try {
@@ -251,7 +251,7 @@ Completion handle(Interpreter& interpreter, const syntax::Try& statement) {
   return propagate(interpreter);
 }
 
-/// What comes last, whatever came before it, unless it leaves the block in its own way.
+/// Runs `finally`: the block ends as it ended before, unless `finally` leaves it.
 Completion run_last(Interpreter& interpreter, const syntax::Body& body, Completion before) {
   Frame& frame = interpreter.frame();
   const Value returned = frame.returned, raised = frame.raised;

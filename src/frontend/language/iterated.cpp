@@ -27,7 +27,7 @@ std::optional<std::vector<Counted>> counted_parts(Interpreter& interpreter,
   return all;
 }
 
-/// `strict=False` of zip() says nothing.
+/// Whether the keyword changes nothing: zip(strict=False).
 bool says_nothing(const syntax::Keyword* keyword) {
   const auto* value = syntax::try_as<syntax::Constant>(keyword->value);
   return keyword->arg == "strict" && value != nullptr && value->value.is(Py_False);
@@ -39,7 +39,8 @@ bool is_plain_call(const syntax::Call& call) {
   return std::all_of(call.keywords.begin(), call.keywords.end(), says_nothing);
 }
 
-/// A value for what could have been counted but is not, with its parts evaluated already.
+/// The iterable as a value, where it could have been counted but is not. Its parts are evaluated
+/// already.
 Value uncounted(Interpreter& interpreter, const Value& callee, std::vector<Iterated>& parts) {
   CallArguments arguments;
   for (Iterated& part : parts) arguments.positional.push_back(part.value);

@@ -1,9 +1,6 @@
 // Each operation also computes its example: what it gives for the numbers of the call at hand.
 #include "frontend/language/number_operators.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "frontend/core/exceptions.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/known_callables.h"
@@ -107,15 +104,15 @@ std::optional<Dim> dim_arithmetic(Operator op, const Value& left, const Value& r
   }
 }
 
-/// A quotient of dimensions is computed only where something has such a size: that it raises has to
-/// be seen where the program divides.
+/// Whether a division of dimensions may raise. A quotient of dimensions is computed only where a
+/// size needs it, so the check must stand where the program divides.
 bool may_divide_by_zero(Operator op, const Value& divisor) {
   if (op != Operator::FloorDiv && op != Operator::Mod) return false;
   return dim_of(divisor)->lower_bound().value_or(0) < 1 &&
          dim_of(divisor)->upper_bound().value_or(0) >= 0;
 }
 
-/// That a number is none below zero is an assumption of the run.
+/// Guards that the number is not negative.
 bool assume_not_negative(Interpreter& interpreter, const Value& number) {
   graph::Builder& builder = interpreter.builder();
   graph::Value* fits = op::scalar_ge(
@@ -131,8 +128,8 @@ const char* bitwise_function(Operator op) {
                                   : nullptr;
 }
 
-/// An int times or by a power of two, whose exponent is not negative; a power of more than 64 bits
-/// ends the run.
+/// A shift: an int times or divided by a power of two. The exponent is guarded not to be negative;
+/// a power of more than 64 bits ends the run.
 Value shifted(Interpreter& interpreter, Operator op, const Value& left, const Value& right,
               const Object& example) {
   graph::Builder& builder = interpreter.builder();
@@ -155,7 +152,7 @@ Value with_example(Value number, const Object& example) {
   return number;
 }
 
-/// What an operation of numbers may raise; null: nothing that depends on the numbers alone.
+/// The exception that an operation may raise depending on its numbers; null: none.
 PyObject* raised_by(Operator op) {
   switch (op) {
     case Operator::Div:
@@ -171,7 +168,7 @@ PyObject* raised_by(Operator op) {
   }
 }
 
-/// Whether it does, as a flag.
+/// A flag: whether the operation raises for these numbers.
 Value raising_operands(Interpreter& interpreter, Operator op, const Value& left,
                        const Value& right) {
   const auto is = [&](syntax::CompareOperator relation, const Value& number) {
@@ -183,7 +180,7 @@ Value raising_operands(Interpreter& interpreter, Operator op, const Value& left,
                     is(syntax::CompareOperator::Lt, right));
 }
 
-/// What an operation gives for the numbers of the call at hand; null where these are not known.
+/// The result for the numbers of the call at hand; null where these are not known.
 Object example_of_binary(Interpreter& interpreter, Operator op, const Value& left,
                          const Value& right) {
   const Object left_example = example_of(left), right_example = example_of(right);

@@ -1,7 +1,6 @@
 // Conversions are scalar operators of the graph; what is known is computed now.
 #include "frontend/language/numbers.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "frontend/core/object_kinds.h"

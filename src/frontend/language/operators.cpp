@@ -2,9 +2,6 @@
 // the class of the left operand, then of the right one.
 #include "frontend/language/operators.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "frontend/control/journal.h"
 #include "frontend/control/optional.h"
 #include "frontend/core/class_of.h"
@@ -129,7 +126,7 @@ Value tensor_binary(Interpreter& interpreter, Operator op, const Value& left, co
 
 // --- containers and objects ---------------------------------------------------------------------
 
-/// A torch.Size, which sums and products keep their class of.
+/// Whether it is a torch.Size. Concatenation and repetition keep that class.
 bool is_size(const Sequence& sequence) {
   return sequence.type.is(reinterpret_cast<PyObject*>(size_class()));
 }

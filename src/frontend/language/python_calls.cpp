@@ -99,8 +99,7 @@ class CallWriter {
 
 // --- draws --------------------------------------------------------------------------------------
 
-/// Where functions that draw numbers or read a clock are: of a module, or methods of a generator's
-/// class.
+/// A place of functions that draw numbers or read a clock: a module, or the class of a generator.
 struct Place {
   const char* prefix;
   bool has_instances;
@@ -150,14 +149,14 @@ constexpr NumberDraw numpy_draws[] = {
     {"exponential", f64, 1}, {"beta", f64, 2},    {"gamma", f64, 2},  {"lognormal", f64, 2},
     {"laplace", f64, 2},     {"choice", i64, 1},
 };
-/// Those that a Generator has not, or gives as NumPy's own integers.
+/// Functions that numpy.random.Generator lacks, or whose results are NumPy's own integers there.
 constexpr NumberDraw older_numpy_draws[] = {
     {"rand", f64, 0},    {"randn", f64, 0},    {"random_sample", f64, 0},
     {"randint", i64, 2}, {"binomial", i64, 2}, {"poisson", i64, 1},
 };
 
-/// Hands the generator over if the function is a method of one: an object of exactly that class,
-/// which the program holds. False if it is none.
+/// Adds the generator as an operand if the function is a method of one. The object must be of
+/// exactly that class, and exist before the call; false otherwise.
 bool add_generator(Interpreter& interpreter, CallWriter& call, const Arguments& arguments,
                    std::string_view function) {
   const auto* self = arguments.positional.empty() ? nullptr : as<Known>(arguments.positional[0]);

@@ -17,7 +17,6 @@
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/functions.h"
 #include "frontend/values/constants.h"
-#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -67,8 +66,9 @@ bool is_known_global(PyObject* function, const std::vector<Object>& instructions
   return (is_of_module && is_dtype) || is_function_named(object.get(), text_by(name));
 }
 
-/// No functions of the user's, whose Python may have changed since, no errors, which TorchScript
-/// makes of its own, and no functions that ask who runs them.
+/// Whether the source means the same to TorchScript: it calls no functions of the user's (their
+/// Python may have changed since), raises no errors (TorchScript makes its own), and calls no
+/// functions that ask who runs them.
 bool is_known_source(PyObject* function) {
   const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
   const Object free = python::attribute(PyFunction_GET_CODE(function), "co_freevars");

@@ -25,8 +25,8 @@ using syntax::StatementKind;
 
 namespace {
 
-/// Whether an attribute of the tensor still is that object, and storing it there again would show
-/// nothing: `parameter.grad *= 0.5`.
+/// Whether the tensor's attribute is that object already, so that storing it again has no effect:
+/// `parameter.grad *= 0.5`.
 bool keeps_attribute(Interpreter& interpreter, const Tensor& tensor, const Value& self,
                      const std::string& name, const Value& result) {
   if (name == "data")  // each time another object, over the same memory
@@ -37,7 +37,7 @@ bool keeps_attribute(Interpreter& interpreter, const Tensor& tensor, const Value
   return is_stored && attribute(interpreter, self, name) == result;
 }
 
-/// Whether the container stores items without asking anybody.
+/// Whether storing an item in the container runs no code of the program.
 bool stores_plainly(Interpreter& interpreter, const Value& container) {
   if (const auto* sequence = as<Sequence>(container)) return sequence->is_list;
   if (as<Dictionary>(container) != nullptr) return true;
@@ -50,7 +50,7 @@ bool stores_plainly(Interpreter& interpreter, const Value& container) {
   return as<Method>(method) != nullptr && known_object(as<Method>(method)->function) == store;
 }
 
-/// Whether it does, and still has that object there.
+/// Whether that holds, and the item is that object already.
 bool keeps_item(Interpreter& interpreter, const Value& container, const Value& key,
                 const Value& result) {
   if (as<SliceValue>(key) != nullptr || !stores_plainly(interpreter, container)) return false;
@@ -89,8 +89,8 @@ void augment_item(Interpreter& interpreter, const syntax::AugAssign& statement) 
   write_subscript(interpreter, object, key, result);
 }
 
-/// As Python does: the place's object and key are evaluated once, what it holds is read, then the
-/// operand is evaluated; what the operator gives is stored, also where that is the same object.
+/// The order is Python's: the target's object and key are evaluated once, its value is read, then
+/// the operand is evaluated. The result is stored even if it is the same object.
 void execute_augmented(Interpreter& interpreter, const syntax::AugAssign& statement) {
   switch (statement.target->kind) {
     case ExpressionKind::Name: {

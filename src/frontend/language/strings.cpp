@@ -49,8 +49,8 @@ bool needs_run(const Value& value) {
 
 namespace {
 
-/// Which numbers stand in for those that only the run knows: none of these makes a text that can be
-/// made of others, too, impossible.
+/// Numbers that stand in for those that only the run knows. A format that works for all of them
+/// works for any number.
 struct StandIns {
   int64_t integer;
   double real;
@@ -108,8 +108,8 @@ Object stand_in(Interpreter& interpreter, const Value& value, const StandIns& nu
   return {};
 }
 
-/// After the run it is too late to raise: the program's handlers have been passed, and what it has
-/// changed since is there.
+/// Refuses a format that may raise. The text is made after the run: the program's handlers have
+/// been left by then, and its later changes are done.
 void expect_formats(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -141,7 +141,7 @@ Value defer_formatting(Interpreter& interpreter, PyObject* callable,
 
 namespace {
 
-/// One text of several, made after the run if one of them is.
+/// Concatenates texts; the result is made after the run if one of them is.
 Value joined(Interpreter& interpreter, std::vector<Value> parts) {
   if (!std::ranges::any_of(parts, needs_run)) {
     Object list = folded(interpreter, make_list(std::move(parts)));
@@ -194,7 +194,7 @@ Value text_of_object(Interpreter& interpreter, const Value& value, bool is_repr)
   return called_text(interpreter, method, {});
 }
 
-/// Formatting of these only computes.
+/// Whether formatting the value runs no code of the program.
 bool is_formattable(const Value& value) {
   if (needs_run(value)) {
     // A tensor is formatted as it is now, not as it is after later writes to it.

@@ -31,7 +31,7 @@ namespace {
 
 using Arguments = CallArguments;
 
-/// Whether showing the value later shows what it would have shown now.
+/// Whether the value's text is the same after the run as now.
 bool is_printable(Interpreter& interpreter, const Value& given) {
   const Value value = opened(interpreter, given);
   const auto printable = [&](const Value& part) { return is_printable(interpreter, part); };
@@ -148,7 +148,7 @@ Place place_of(const Frames& frames, const Frame& frame) {
 
 // --- warnings -----------------------------------------------------------------------------------
 
-/// A warning that becomes an exception can't wait: that there is no such filter is assumed.
+/// Assumes that no filter turns warnings into exceptions: those could not be deferred.
 void assume_that_warnings_are_shown(Interpreter& interpreter) {
   static PyObject* const module = imported("warnings");
   const Source* root = interpreter.sources().root(Source::Kind::constant, Object::borrow(module));

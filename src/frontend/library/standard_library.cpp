@@ -422,7 +422,7 @@ Value call_compare(Interpreter& interpreter, const Arguments& arguments) {
   return compare(interpreter, op, arguments.positional[0], arguments.positional[1]);
 }
 
-/// `a op= b` as a call; what it changes is the very object that it is given.
+/// `a op= b` as a call: it changes the given object itself.
 template <Operator op>
 Value call_in_place(Interpreter& interpreter, const Arguments& arguments) {
   expect_operands(interpreter, arguments, 2);

@@ -34,7 +34,7 @@ bool has_slots(PyTypeObject* type) {
   return false;
 }
 
-/// What the run has stored where C keeps the attribute: in a module's dictionary or a slot.
+/// The value that the run has stored in a module's dictionary or in a slot.
 Held changed_attribute(Interpreter& interpreter, const Known& known, const Object& name) {
   PyObject* object = known.object.get();
   PyObject* table = PyModule_CheckExact(object) ? PyModule_GetDict(object) : object;
@@ -42,7 +42,7 @@ Held changed_attribute(Interpreter& interpreter, const Known& known, const Objec
   return interpreter.heap.find(interpreter, table, name.get(), path);
 }
 
-/// That a class, or the metaclass that it is one of, gives nothing under the name.
+/// Assumes that neither the class nor its metaclass has the attribute.
 void assume_missing_in_class(Interpreter& interpreter, const Known& known, const Object& name) {
   const Source* path = path_of(interpreter, known);
   interpreter.assume(Assumption::Kind::missing_attribute, path, name);
@@ -56,8 +56,8 @@ void assume_missing_in_class(Interpreter& interpreter, const Known& known, const
   }
 }
 
-/// That a module has no such attribute, nor a function that may give it (but torch's, which knows
-/// only what torch has).
+/// Assumes that the module has neither the attribute nor a `__getattr__` that may give it. Torch's
+/// own `__getattr__` knows only attributes of torch.
 void assume_missing_in_module(Interpreter& interpreter, const Known& known, const Object& name) {
   PyObject* const module = known.object.get();
   const Source* path = path_of(interpreter, known);
@@ -75,7 +75,7 @@ void assume_missing_in_module(Interpreter& interpreter, const Known& known, cons
                        Object::borrow(function));
 }
 
-/// That what C keeps under the name is not there: it may be, later.
+/// Assumes that an attribute that C code keeps is missing.
 void assume_missing(Interpreter& interpreter, const Known& known, const Object& name) {
   PyObject* const object = known.object.get();
   if (PyType_Check(object)) return assume_missing_in_class(interpreter, known, name);
@@ -91,7 +91,7 @@ void assume_missing(Interpreter& interpreter, const Known& known, const Object& 
     interpreter.assume(Assumption::Kind::missing_key, path_of(interpreter, known), name);
 }
 
-/// getattr in full generality, for objects of C whose attributes only report.
+/// getattr by Python itself, for objects of C whose attributes run no code of the program.
 Value plain_attribute(Interpreter& interpreter, const Known& known, const Object& name) {
   if (const Held changed = changed_attribute(interpreter, known, name); !changed.is_unknown())
     return changed.value_or_null();
@@ -266,7 +266,7 @@ Value Lookup::data_descriptor() {
   return written_descriptor(descriptor_, descriptor_path(), self_, type_of(interpreter_, self_));
 }
 
-/// What Python keeps of an exception in C; who raised it and from where is not known.
+/// Attributes of an exception that C keeps. Its traceback is not known.
 Value Lookup::exception_attribute() {
   const Value arguments = text_ == "args" ? arguments_of_exception(*instance_) : nullptr;
   if (arguments == nullptr)

@@ -24,7 +24,8 @@ Value function_binder(const Value& function) {
       });
 }
 
-/// Opening a container guards all of it: only for what its twin can do.
+/// Whether the name may be a method of the opened container. Opening guards the whole container, so
+/// it is done for such names only.
 bool is_container_method(PyObject* object, const std::string& name) {
   if (!PyList_Check(object) && !PyTuple_Check(object) && !PyDict_Check(object)) return true;
   return PyList_CheckExact(object) || PyTuple_Check(object) || !name.starts_with("__");
@@ -43,7 +44,7 @@ Value attribute_or_null(Interpreter& interpreter, const Value& value, const std:
       if (Value method = container_method(interpreter, value, name)) return method;
       if (name == "__get__" && PyFunction_Check(as<Known>(value)->object.get()))
         return function_binder(value);
-      // Containers that may be opened have their methods on the virtual twin.
+      // The methods of a container are those of the opened one.
       if (!is_container_method(as<Known>(value)->object.get(), name))
         return Lookup(interpreter, value, name).run();
       Value twin = opened(interpreter, value);

@@ -110,7 +110,7 @@ class Store : NamedAttribute {
                 Held::stored(element_));
   }
 
-  /// Only plain values of a class are written: methods and descriptors decide how other things go.
+  /// Writes an attribute of a class that holds a plain value; methods and descriptors are refused.
   void write_class() {
     auto* type = reinterpret_cast<PyTypeObject*>(object_);
     PyObject* existing = PyDict_GetItemWithError(type->tp_dict, name_.get());

@@ -15,8 +15,8 @@ using python::Object;
 
 namespace {
 
-/// What a function with a cache refers to, as the garbage collector sees it: most of it has no
-/// other name.
+/// The parts of a function with a cache, found through the garbage collector: most have no name in
+/// Python.
 struct Parts {
   struct Link {
     PyObject *key, *result;
@@ -59,8 +59,8 @@ struct Parts {
   }
 };
 
-/// Where a link holds its result, behind its key: links are used again for other keys and results.
-/// 0: not known.
+/// The offset of the result within a link, behind its key; 0: not known. A link is reused for other
+/// keys and results.
 Py_ssize_t place_of_result(PyObject* link, const Parts& parts) {
   constexpr Py_ssize_t word = sizeof(PyObject*);
   const Py_ssize_t size = Py_TYPE(link)->tp_basicsize;

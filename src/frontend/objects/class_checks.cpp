@@ -17,8 +17,8 @@ namespace {
 constexpr const char* kInstanceCheck = "__instancecheck__";
 constexpr const char* kSubclassCheck = "__subclasscheck__";
 
-/// The module of the function that the class of `of` has for the method; empty: it is no function,
-/// as those of `type` are none.
+/// The module of the function that the class of `of` has for the method; empty if it is no function
+/// of Python (the methods of `type` are none).
 std::string module_of_method(Interpreter& interpreter, PyObject* of, const char* method) {
   PyObject* const found = _PyType_Lookup(Py_TYPE(of), name_object(interpreter, method).get());
   return found != nullptr && PyFunction_Check(found) ? text_of(PyFunction_GetModule(found))
@@ -34,7 +34,7 @@ bool is_known_module(const std::string& module) {
   return module.empty() || module == "abc" || is_typing(module) || module.starts_with("torch.");
 }
 
-/// Torch's older classes of tensors tell by its dtype and device whether a tensor is of them.
+/// Whether the class answers in C: torch's older classes of tensors compare dtype and device.
 bool asks_in_c(Interpreter& interpreter, PyObject* of) {
   const Object name = name_object(interpreter, kInstanceCheck);
   PyObject* const found = _PyType_Lookup(Py_TYPE(of), name.get());
@@ -63,8 +63,8 @@ PyObject* registrations() {
   return object;
 }
 
-/// What an abstract base class answers. It keeps a yes for ever, and a no until some class is
-/// registered: that none was is assumed.
+/// The answer of an abstract base class. It caches a yes for ever, and a no until some class is
+/// registered; the entry assumes that none was.
 bool ask_abstract_class(Interpreter& interpreter, PyTypeObject* type, PyObject* of) {
   // A registration between the two makes the assumption fail.
   const Object count = interpreter.must(count_of_registrations(nullptr, nullptr));

@@ -1,12 +1,7 @@
 // Answers by the object's exact class, or by what the class inherits unchanged.
 #include "frontend/objects/container_classes.h"
 
-#include <algorithm>
-#include <set>
-
 #include "frontend/core/torch_objects.h"
-#include "ops/list.h"
-#include "python/dict_keys.h"
 
 namespace janus::frontend {
 

@@ -2,7 +2,6 @@
 // methods that look at all it holds.
 #include "frontend/objects/container_methods.h"
 
-#include <algorithm>
 #include <set>
 
 #include "frontend/control/symbolic_lists.h"
@@ -23,14 +22,12 @@
 #include "frontend/objects/set_methods.h"
 #include "frontend/objects/subscripts.h"
 #include "frontend/values/constants.h"
-#include "ops/list.h"
-#include "python/dict_keys.h"
 
 namespace janus::frontend {
 
 namespace {
 
-/// Methods of containers of the real world that do not look at all that they hold.
+/// Methods of a container of before the call that do not look at all it holds.
 Value unopened_method(const Value& self, const std::string& name) {
   const auto& known = *as<Known>(self);
   PyObject* object = known.object.get();
@@ -109,9 +106,9 @@ bool changes_items_alone(const Dictionary& items, PyObject* method, const std::s
   return name == "__init__" && arguments.positional.size() == 1 && arguments.keywords.empty();
 }
 
-/// What an object of a class of the program's that is derived from dict holds, for a method of
-/// dict's own that is asked for by name, whatever the class has in its place: to read it, and,
-/// where the run made it, to change it. Null for all else.
+/// The items of an object whose class is derived from dict, for a method that is called as
+/// `dict.method(object)`. Objects of before the call may be read, objects of the run also changed;
+/// null for others.
 Value items_for_method(Interpreter& interpreter, PyObject* method, const std::string& name,
                        const CallArguments& arguments) {
   static const std::set<std::string_view> reading = {

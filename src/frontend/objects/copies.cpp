@@ -1,5 +1,5 @@
-// copy.deepcopy of what programs keep copies of: tensors and containers of them, as a module's
-// state. Everything else is copied by Python's own code, if that can be converted.
+// copy.deepcopy of tensors and of containers of them, such as a module's state. All other objects
+// are copied by Python's own code, if that can be converted.
 #include <map>
 #include <set>
 
@@ -58,8 +58,8 @@ class DeepCopy {
   }
 
  private:
-  /// Python copies the whole memory that a tensor is a part of: only where it is all of it, and no
-  /// other copy's, a clone is the same.
+  /// Python copies the whole storage that a tensor is a view of. A clone is the same only where the
+  /// tensor is all of its storage, and no other copy shares it.
   Value of_tensor(const std::shared_ptr<Tensor>& tensor) {
     if (tensor->requires_grad || tensor->is_parameter)
       interpreter_.refuse(ReasonCode::autograd, "a copy of a tensor that requires grad");

@@ -67,7 +67,7 @@ std::vector<Value> dict_pairs(Interpreter& interpreter, const Dictionary& dictio
   return pairs;
 }
 
-/// What `dict(other)` goes through: a mapping's keys and what it gives for them, or pairs.
+/// The pairs that `dict(other)` takes: a mapping's keys with their values, or the pairs themselves.
 std::vector<Value> pairs_of(Interpreter& interpreter, const Value& other) {
   if (const auto* dictionary = as<Dictionary>(other)) return dict_pairs(interpreter, *dictionary);
   const bool is_object = as<Known>(other) != nullptr || as<Instance>(other) != nullptr;

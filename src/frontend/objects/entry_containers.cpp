@@ -2,16 +2,12 @@
 // at the end of the run, to the container (core/heap.h).
 #include "frontend/objects/entry_containers.h"
 
-#include <algorithm>
-#include <set>
-
 #include "frontend/control/entry_lists.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/settled.h"
 #include "frontend/objects/container_classes.h"
 #include "frontend/objects/deques.h"
 #include "frontend/values/constants.h"
-#include "ops/list.h"
 #include "python/dict_keys.h"
 
 namespace janus::frontend {
@@ -55,8 +51,8 @@ void note_moving(Interpreter& interpreter, const Source* source, PyObject* eleme
 
 namespace {
 
-/// The elements of a deque as they were at the entry, with guards. While it is being filled, each
-/// call finds another length: there is no graph for each.
+/// The elements of a deque as they were at the entry, with guards. A deque that is being filled has
+/// another length at each call: it is refused.
 void deque_at_entry(Interpreter& interpreter, const Known& known, Sequence& sequence) {
   PyObject* object = known.object.get();
   const Py_ssize_t length = PyObject_Size(object);
@@ -106,7 +102,8 @@ std::shared_ptr<Sequence> elements_at_entry(Interpreter& interpreter, const Know
   return sequence;
 }
 
-/// What is read by one path was assumed of another: both must lead to the same container again.
+/// Assumes that both paths lead to the same container: parts read by one path were guarded by the
+/// other one.
 void assume_same(Interpreter& interpreter, const Source* path, const Source* twin) {
   if (path == twin || path == nullptr || twin == nullptr) return;
   Assumption same;
@@ -118,7 +115,7 @@ void assume_same(Interpreter& interpreter, const Source* path, const Source* twi
 
 }  // namespace
 
-/// A list has one twin for the whole run, which takes its changes.
+/// A list is opened once in a run; the opened list takes its changes.
 Value open_sequence(Interpreter& interpreter, const Known& known) {
   PyObject* object = known.object.get();
   if ((!PyList_CheckExact(object) && !is_deque(object)) || known.source == nullptr)
@@ -155,7 +152,7 @@ void open_items(Interpreter& interpreter, const Known& known, Dictionary& dictio
   }
 }
 
-/// A dict has one twin as well; the heap's table keeps what was changed.
+/// A dict is opened once as well; the heap's table keeps its changes.
 Value open_dict(Interpreter& interpreter, const Known& known) {
   PyObject* object = known.object.get();
   Heap& heap = interpreter.heap;

@@ -2,7 +2,6 @@
 #include "frontend/objects/folding.h"
 
 #include <algorithm>
-#include <set>
 
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/class_of.h"
@@ -13,8 +12,6 @@
 #include "frontend/objects/dict_views.h"
 #include "frontend/objects/protocol.h"
 #include "frontend/values/constants.h"
-#include "ops/list.h"
-#include "python/dict_keys.h"
 
 namespace janus::frontend {
 
@@ -22,7 +19,7 @@ using python::Object;
 
 namespace {
 
-/// Whether what Python's own functions do with the object would run code of the program.
+/// Whether a conversion of the object by Python's own functions would run code of the program.
 bool is_computed_by_program(PyObject* object) {
   PyTypeObject* const type = Py_TYPE(object);
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || is_enumeration(type)) return false;

@@ -174,7 +174,7 @@ class DataclassInit {
 
 namespace {
 
-/// What `type.__call__` does behind the constructor. False: that can't be followed.
+/// What `type.__call__` does after `__new__`; false if that can't be followed.
 bool initialise(Interpreter& interpreter, const std::shared_ptr<Instance>& instance,
                 const CallArguments& arguments, bool has_written_constructor) {
   PyTypeObject* const type = class_of(instance);
@@ -201,7 +201,7 @@ bool initialise(Interpreter& interpreter, const std::shared_ptr<Instance>& insta
   return true;
 }
 
-/// What a class gives whose `__new__` is a function of the program.
+/// Calls a class whose `__new__` is a function of the program.
 Value make_by_constructor(Interpreter& interpreter, const Known& type, PyObject* constructor,
                           const CallArguments& arguments) {
   const Source* owner = interpreter.sources().root(Source::Kind::constant, type.object);
@@ -271,7 +271,7 @@ Value make_namespace(Interpreter& interpreter, const CallArguments& arguments) {
 
 namespace {
 
-/// What a method of the object says; null: NotImplemented.
+/// The result of the object's comparison method; null: NotImplemented.
 Value by_method(Interpreter& interpreter, CompareOperator op, const Value& left,
                 const Value& right) {
   CallArguments arguments;
@@ -305,7 +305,7 @@ Value by_fields(Interpreter& interpreter, CompareOperator op, const Value& left,
   return compare(interpreter, op, make_tuple(std::move(first)), make_tuple(std::move(second)));
 }
 
-/// What the class of the left object says; null: nothing of the right one.
+/// The result by the class of the left object; null: it can't compare itself with the right one.
 Value compare_by_left(Interpreter& interpreter, CompareOperator op, const Value& left,
                       const Value& right) {
   PyTypeObject* const type = class_of(left);

@@ -3,7 +3,6 @@
 #include "frontend/objects/iteration.h"
 
 #include <algorithm>
-#include <set>
 
 #include "frontend/control/outcomes.h"
 #include "frontend/core/object_kinds.h"
@@ -15,8 +14,6 @@
 #include "frontend/objects/sets.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/make.h"
-#include "ops/list.h"
-#include "python/dict_keys.h"
 
 namespace janus::frontend {
 
@@ -34,9 +31,8 @@ std::shared_ptr<Iterator> iterate_sequence(std::shared_ptr<Sequence> sequence) {
   return iterator;
 }
 
-/// A dict may not grow or shrink while it is iterated; values that are overwritten are seen. That
-/// other keys came for as many that went is refused as well: what Python makes of it depends on its
-/// tables.
+/// A dict may not grow or shrink while it is iterated; overwritten values are seen. A dict that got
+/// as many new keys as it lost is refused as well: what Python does then depends on its hash table.
 std::shared_ptr<Iterator> iterate_dictionary(Interpreter& interpreter,
                                              std::shared_ptr<Dictionary> dictionary,
                                              const std::string& part) {
@@ -132,7 +128,7 @@ std::shared_ptr<Iterator> iterate_by_methods(Interpreter& interpreter, const Val
                                            : iterate(interpreter, iterator);
 }
 
-/// What the class of an object says of iteration; null: nothing.
+/// Iteration as the object's class defines it; null: it does not.
 std::shared_ptr<Iterator> iterate_object(Interpreter& interpreter, const Value& object) {
   if (Value method = special_method(interpreter, object, "__iter__"))
     return iterate_by_methods(interpreter, method);

@@ -2,9 +2,6 @@
 // call.
 #include "frontend/objects/lengths.h"
 
-#include <algorithm>
-#include <set>
-
 #include "frontend/control/entry_lists.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/control/run_time_items.h"

@@ -91,7 +91,8 @@ void extend(Interpreter& interpreter, Sequence& list, const Value& values) {
   for (const Value& element : elements_of(interpreter, values)) append(interpreter, list, element);
 }
 
-/// Where the value stands in a list of numbers of the graph, which is guarded; null: it is no such.
+/// The position of the value in a list of numbers of the graph, with a guard that there is one;
+/// null: it is another list.
 Value position_of(Interpreter& interpreter, const Sequence& list, const Value& value) {
   const Value place = position_in(interpreter, list.elements.rolled(), value);
   if (place == nullptr) return nullptr;

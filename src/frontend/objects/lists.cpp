@@ -2,8 +2,6 @@
 // graph.
 #include "frontend/objects/lists.h"
 
-#include <map>
-
 #include "frontend/control/effects.h"
 #include "frontend/control/counted.h"
 #include "frontend/control/entry_lists.h"
@@ -32,7 +30,7 @@ using python::Object;
 
 namespace {
 
-/// That the number is what it is in the call at hand: followed and guarded.
+/// The number of the call at hand, with a guard that it is the same.
 Object specialised(Interpreter& interpreter, const Value& index) {
   const auto& number = *as<Number>(index);
   if (!number.example || number.type == Type::Kind::f64)

@@ -99,7 +99,7 @@ Value holds_element(Interpreter& interpreter, const Value& container, const Valu
   return found;
 }
 
-/// Without the objects, which no number is equal to.
+/// The constants among the elements. Objects are left out: no number is equal to one.
 std::vector<Object> constants_of_set(const SetValue& set) {
   std::vector<Object> constants;
   for (const Value& element : set.elements)

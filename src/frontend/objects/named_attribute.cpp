@@ -2,8 +2,6 @@
 // made the object.
 #include "frontend/objects/named_attribute.h"
 
-#include <optional>
-
 #include "frontend/objects/attributes.h"
 
 namespace janus::frontend {

@@ -12,7 +12,7 @@ namespace janus::frontend {
 
 namespace {
 
-/// The class of a result, which has to be known to say whether it is of the right one.
+/// The class of a method's result; refuses where it is not known.
 PyTypeObject* class_of_result(Interpreter& interpreter, const Value& result, const char* method) {
   PyTypeObject* const type = class_of(result);
   if (type == nullptr)

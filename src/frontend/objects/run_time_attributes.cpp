@@ -2,8 +2,6 @@
 // the class.
 #include "frontend/objects/run_time_attributes.h"
 
-#include <algorithm>
-
 #include "frontend/control/branches.h"
 #include "frontend/control/run_time_reads.h"
 #include "frontend/core/class_of.h"

@@ -3,7 +3,6 @@
 #include "frontend/objects/set_methods.h"
 
 #include <algorithm>
-#include <map>
 
 #include "frontend/core/class_of.h"
 #include "frontend/core/heap.h"
@@ -51,7 +50,7 @@ bool is_part(Interpreter& interpreter, const Keys& of, const Keys& keys) {
                      [&](const Value& key) { return holds(interpreter, of, key); });
 }
 
-/// set.add and set.discard of a real set do not look at what it holds.
+/// set.add and set.discard of a set of before the call do not look at its elements.
 void change_real(Interpreter& interpreter, const Known& known, const Object& key, bool adds) {
   Heap::Target target;
   target.table = known.object.get();
@@ -77,8 +76,8 @@ void change(Interpreter& interpreter, const Value& self, const Value& key, bool 
   remove_element(interpreter, set.elements, key);
 }
 
-/// Other operations than adding single elements give a set's table another form, and so its
-/// elements another order: that must not show.
+/// Refuses changes after which the order of elements is not known. Operations other than adding
+/// single elements may rebuild the set's hash table.
 void expect_same_order(Interpreter& interpreter, const Value& self, Operator op, const Value& other,
                        const Keys& right) {
   if (auto* set = as<SetValue>(self)) {

@@ -43,7 +43,7 @@ bool is_same_element(Interpreter& interpreter, const Value& a, const Value& b) {
   return same_key(interpreter, key_object(interpreter, object).get(), known_object(constant));
 }
 
-/// What a real set holds now: all of it is assumed.
+/// The elements of a set of before the call, with guards on all of them.
 Keys keys_of_real(Interpreter& interpreter, const Known& known) {
   PyObject* set = known.object.get();
   if (PySet_GET_SIZE(set) > policy::kMostSetElements)
@@ -103,7 +103,7 @@ Keys unordered_elements(Interpreter& interpreter, const Value& value) {
   return keys;
 }
 
-/// Python's order is that of a table which grew in the same way.
+/// CPython's order follows from how the hash table grew: a set is built in the same way here.
 std::vector<Value> set_elements(Interpreter& interpreter, const SetValue& set) {
   if (!set.only_grew && set.elements.size() > 1)
     interpreter.refuse(ReasonCode::dynamic_value, "the order of a set's elements");
@@ -121,7 +121,7 @@ std::vector<Value> set_elements(Interpreter& interpreter, const SetValue& set) {
   return elements;
 }
 
-/// Of a real set: what it held at the entry, and what the run has added and taken away since.
+/// The length at the entry, and what the run has added and removed since.
 int64_t set_length(Interpreter& interpreter, const Known& known) {
   PyObject* set = known.object.get();
   auto length = static_cast<int64_t>(PySet_GET_SIZE(set));

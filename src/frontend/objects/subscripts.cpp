@@ -162,7 +162,7 @@ bool is_item_of_dict(Interpreter& interpreter, const Value& value, const Value& 
          special_method(interpreter, value, "__missing__") == nullptr;
 }
 
-/// Nothing but its source changes such a dict in a run.
+/// An item of a dict of a derived class. The run does not change such a dict.
 Value item_of_subclass(Interpreter& interpreter, const Known& known, const Value& key) {
   Object object = key_object(interpreter, key);
   PyObject* value = PyDict_GetItemWithError(known.object.get(), object.get());
@@ -170,7 +170,7 @@ Value item_of_subclass(Interpreter& interpreter, const Known& known, const Value
   return dict_part(interpreter, value, known, object);
 }
 
-/// list[-n:] of a real list that has as many: how many more it has is not looked at.
+/// list[-n:] of a list of before the call with at least n elements: its length is not guarded.
 Value last_elements(Interpreter& interpreter, const Known& known, const Heap::List* list,
                     const SliceValue& slice) {
   const auto* start = as<Known>(slice.start);

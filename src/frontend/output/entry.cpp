@@ -23,7 +23,7 @@ using python::Object;
 
 namespace {
 
-/// What reports call the positional arguments; those of `*args` have no names of their own.
+/// The names of the positional parameters, for reports. Elements of `*args` have none.
 std::vector<Object> parameter_names(const syntax::Tree& tree) {
   std::vector<Object> names;
   if (tree.arguments == nullptr) return names;

@@ -449,7 +449,7 @@ class TemplateWriter {
                           "a result that may share memory with a tensor that the run writes");
   }
 
-  /// A leaf that the run made.
+  /// Writes a leaf that the run made.
   Template write_leaf(const std::shared_ptr<Tensor>& leaf) {
     if (leaf->is_parameter)
       interpreter_.refuse(ReasonCode::heap_write, "a parameter made in the run");
@@ -626,7 +626,7 @@ bool changes(const Interpreter& interpreter, const Tensor& tensor) {
   return tensor.written || interpreter.kept_apart.contains(&tensor);
 }
 
-/// Views of what needs no gradient are as good as other tensors where they are only read.
+/// A view of a tensor that needs no gradient may be treated as any tensor if it is only read.
 void accept_views(Interpreter& interpreter) {
   std::set<const Source*> read;
   for (const auto& tensor : interpreter.entry_tensor_order)
@@ -744,7 +744,7 @@ void note_leaf(Interpreter& interpreter, Tensor& leaf) {
     output.differentiable_cells.push_back(cell_of(interpreter, leaf));
 }
 
-/// The grad_fn of what backward() has freed raises: eager's must as well.
+/// A second backward through a freed graph raises: that must happen in eager execution as well.
 void check_freed(Interpreter& interpreter) {
   const auto& all = interpreter.output().differentiable_results;
   if (std::ranges::none_of(all, &speculate::Generated::DifferentiableResult::consumed)) return;

@@ -45,7 +45,7 @@ using python::Object;
 
 namespace {
 
-/// What calls of one function computed is told apart by the calls.
+/// Distinguishes values of different calls of one function.
 void check_not_consumed(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
   for (const graph::Node* node : gradient_nodes(outputs, Functions::left_out))
     if (interpreter.history.consumed.contains(node) &&
@@ -102,7 +102,7 @@ struct Outputs {
   std::vector<graph::Value*> values, seeds;
 };
 
-/// A run in which it requires none, where eager raises, is given up.
+/// Ends the run where the tensor requires no gradient: eager execution raises there.
 bool requires_gradient_in_run(Interpreter& interpreter, const Tensor& tensor) {
   graph::Value* flag = gradient_flag(interpreter, tensor);
   if (flag == nullptr) return tensor.requires_grad;
@@ -203,7 +203,7 @@ void assume_plain_accumulators(Interpreter& interpreter, const std::vector<Reach
       each.tensor.is_accumulated_into = true;
 }
 
-/// Adds a gradient that comes to a leaf, to what it has already.
+/// Accumulates a gradient into a leaf's `.grad`.
 class Accumulation {
  public:
   Accumulation(Interpreter& interpreter, std::shared_ptr<Tensor> leaf, graph::Value* gradient,
