@@ -43,8 +43,8 @@ Value read(Interpreter& interpreter, const Known& variable) {
   return held ? interpreter.wrap(held.get(), value_path(interpreter, variable)) : nullptr;
 }
 
-/// Refuses reads after effects. Effects run after the graph, and code of the program that they call
-/// would see the variable as it is at the end.
+/// Refuses a change after an effect. Effects run after the graph, and code of the program that they
+/// call would see the variable as it is at the end.
 void expect_nothing_shown(Interpreter& interpreter) {
   const auto& effects = interpreter.effects;
   const bool is_shown = std::ranges::any_of(effects, [](const speculate::Effect& effect) {

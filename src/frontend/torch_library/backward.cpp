@@ -102,7 +102,8 @@ struct Outputs {
   std::vector<graph::Value*> values, seeds;
 };
 
-/// Ends the run where the tensor requires no gradient: eager execution raises there.
+/// Whether the tensor requires a gradient in this run. If only the run knows, that it does is
+/// guarded: eager execution raises where it does not.
 bool requires_gradient_in_run(Interpreter& interpreter, const Tensor& tensor) {
   graph::Value* flag = gradient_flag(interpreter, tensor);
   if (flag == nullptr) return tensor.requires_grad;
