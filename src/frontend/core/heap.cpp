@@ -4,12 +4,6 @@
 
 #include "base/check.h"
 #include "frontend/core/frames.h"
-#include "base/mutation.h"
-#include "frontend/core/interpreter.h"
-#include "python/context_variable.h"
-#include "speculate/describe.h"
-#include "speculate/path.h"
-#include "frontend/values/symbolic_list.h"
 #include "frontend/core/keys.h"
 
 namespace janus::frontend {

@@ -6,7 +6,6 @@
 #include "frontend/core/autocast_state.h"
 #include "frontend/core/grad_mode.h"
 #include "frontend/core/interpreter.h"
-#include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
 #include "graph/op.h"
 #include "ops/list.h"
