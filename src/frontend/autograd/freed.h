@@ -1,8 +1,8 @@
-// What a backward() in the run has surely freed. A result of the run that backward() went through
-// has a grad_fn that raises, so it has to be sure that eager's would.
+// Consumed tapes: what a backward() in the run has certainly freed. A result of the run whose tape
+// is consumed gets a grad_fn that raises, so eager's must raise as well (a must analysis).
 //
-// What is sure is told block by block: which values backward() has come to whenever the block was
-// run. So what a round of a loop, a side of a branch or a function computes counts as well.
+// The analysis works block by block: it finds the values that backward() has reached whenever the
+// block was run. So it covers iterations of loops, sides of branches and functions.
 #pragma once
 
 #include <map>

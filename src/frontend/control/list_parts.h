@@ -1,5 +1,5 @@
-// Slices, joins and replaced parts of symbolic lists (symbolic_lists.h). A result is a new list; who
-// changes a list in place puts the result in the place of its elements.
+// Slices, joins and replaced parts of symbolic lists (symbolic_lists.h). A result is a new list;
+// who changes a list in place puts the result in the place of its elements.
 #pragma once
 
 #include "frontend/values/symbolic_list.h"

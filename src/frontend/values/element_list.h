@@ -1,9 +1,8 @@
-// The elements of a list or tuple as the interpreter knows them: one by one, or, of a list that
-// grew in a loop or on one side of a branch of the graph, as lists of the graph
-// (frontend/control/symbolic_lists.h).
+// The elements of a list or tuple as the interpreter knows them: one by one, or, if the list grew
+// in a loop or on one side of a branch of the graph, as a symbolic list (symbolic_list.h).
 //
-// Whoever asks such a list for its elements one by one begins the generation anew without that loop
-// or branch in the graph, so code that knows nothing of rolled lists is right.
+// Code that asks a symbolic list for single elements throws CannotMerge: the generation begins anew
+// with that loop or branch followed. So code that knows nothing of symbolic lists is right.
 #pragma once
 
 #include <memory>
