@@ -5,7 +5,7 @@ namespace janus::speculate {
 
 namespace {
 
-/// Objects that live as long as the process in practice, or that no weak reference can be had of.
+/// Whether the object in practice lives as long as the process, or allows no weak reference.
 bool is_kept_strongly(PyObject* object) {
   return PyType_Check(object) || PyCFunction_Check(object) ||
          !PyType_SUPPORTS_WEAKREFS(Py_TYPE(object));

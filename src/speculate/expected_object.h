@@ -5,11 +5,11 @@
 
 namespace janus::speculate {
 
-/// An object that is expected again at later calls: by weak reference if it is the user's.
+/// An object that later calls must find again. The user's objects are held by weak reference.
 class ExpectedObject {
  public:
   ExpectedObject() = default;
-  /// `on_death`: called (with the weak reference) when a weakly kept object dies; may be null.
+  /// `on_death` is called with the weak reference when the object dies; it may be null.
   ExpectedObject(PyObject* object, PyObject* on_death);
 
   /// The object; null once it is dead.

@@ -49,7 +49,7 @@ bool holds_keys(const std::vector<ExpectedObject>& keys, PyObject* dict) {
 }
 
 bool has_key(PyObject* object, PyObject* key) {
-  if (key == nullptr) return false;  // it is gone
+  if (key == nullptr) return false;  // the key is dead
   if (PyAnySet_Check(object)) {
     const int found = PySet_Contains(object, key);
     if (found < 0) PyErr_Clear();
@@ -75,7 +75,8 @@ bool has_class_attribute(PyObject* object, PyObject* name) {
   return _PyType_Lookup(type, name) != nullptr;
 }
 
-/// Truth of containers, numbers, None and strings only: no __bool__ of the user runs.
+/// Compares the truth of containers, numbers, None and strings only, so that no user's __bool__
+/// runs.
 bool holds_truth(PyObject* object, bool expected) {
   const bool plain = object == Py_None || PyBool_Check(object) || PyLong_CheckExact(object) ||
                      PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) ||
@@ -128,7 +129,7 @@ bool holds_element(const ElementCheck& check, PyObject* object, Walk& walk) {
   return true;
 }
 
-/// Lengths 0 and 1 are no ordinary ones, as sizes are not.
+/// Checks a list with a symbolic length, which is never 0 or 1, as sizes are not.
 bool holds_elements(const Check& check, PyObject* object, Walk& walk) {
   if (!PyList_CheckExact(object) && !PyTuple_CheckExact(object)) return false;
   const Py_ssize_t length = PySequence_Fast_GET_SIZE(object);

@@ -1,5 +1,5 @@
-// One check of a guard: what is assumed of an object, compiled, and whether it holds for the object
-// that is there now.
+// One compiled check of a guard: an assumption about an object, and whether it holds for the object
+// now.
 #pragma once
 
 #include <memory>
@@ -25,10 +25,10 @@ struct TensorCheck {
   size_t first_size = 0;  ///< where its sizes stand in the walk's array
 };
 
-/// What is assumed of each element of a list.
+/// The assumptions about each element of a list.
 struct ElementCheck {
   ElementPattern::Kind kind = ElementPattern::Kind::integer;
-  TensorCheck tensor;  ///< its sizes are those of the element looked at last
+  TensorCheck tensor;  ///< its sizes are those of the element checked last
   std::vector<ElementCheck> parts;
 };
 
@@ -44,17 +44,17 @@ struct Check {
   graph::SourceSpan span;
 };
 
-/// What one walk finds beside objects.
+/// The state of one walk, beside the objects.
 struct Walk {
   Walk(size_t sizes, size_t symbols) : sizes(sizes), symbols(symbols), bound(symbols) {}
-  Scratch<int64_t, 256> sizes;  ///< of tensors, where TensorCheck::first_size says
+  Scratch<int64_t, 256> sizes;  ///< of tensors, from TensorCheck::first_size on
   Scratch<int64_t, 32> symbols;
   Scratch<char, 32> bound;
-  std::vector<python::Object> owned;  ///< objects that nobody else keeps
-  const Check* failed = nullptr;      ///< the one that did not hold, and the step of its object
+  std::vector<python::Object> owned;  ///< objects that nobody else keeps alive
+  const Check* failed = nullptr;      ///< the failed check; with the step of its object
   uint32_t failed_step = 0;
 
-  /// Whether the symbol is, or now becomes, this number.
+  /// Binds the symbol, or compares it if it is bound.
   bool bind(size_t symbol, int64_t number) {
     if (bound[symbol] != 0) return symbols[symbol] == number;
     bound[symbol] = 1;
@@ -63,7 +63,7 @@ struct Walk {
   }
 };
 
-/// Whether the check holds for the object; not for those of pairs. Binds symbols in the walk.
+/// Whether the check of a single object holds. Binds symbols of the walk.
 bool holds(const Check& check, PyObject* object, Walk& walk);
 
 }  // namespace janus::speculate

@@ -25,7 +25,7 @@ bool is_value_check(const Check& check, PyObject* object) {
 
 bool is_pair(Kind kind) { return kind == Kind::same_object || kind == Kind::not_same_object; }
 
-/// Cheap checks that make the others safe come first.
+/// The ranks of checks: cheap ones that make the others safe come first.
 constexpr int kHighestRank = 2;
 int rank(Kind kind) {
   if (kind == Kind::exact_type) return 0;

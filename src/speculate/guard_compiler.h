@@ -12,16 +12,17 @@
 
 namespace janus::speculate {
 
-/// Builds the tree; forgotten afterwards, with all strong references to the user's objects.
+/// Builds the tree. It is destroyed afterwards, with all its strong references to the user's
+/// objects.
 class GuardCompiler {
  public:
   GuardCompiler(GuardTree& tree, PyObject* on_death) : tree_(tree), on_death_(on_death) {}
 
-  /// The step that leads to the object; it is made if there is none.
+  /// The step of the access path, made at its first use.
   uint32_t step(const Source* source);
   void add(const Assumption& assumption);
   void add(const DimAssumption& assumption);
-  /// Brings the checks into their order.
+  /// Sorts the checks.
   void finish();
 
  private:

@@ -73,7 +73,7 @@ std::string GuardTree::text(const PairCheck& pair) const {
   return cat(text(pair.step), pair.same ? " is " : " is not ", text(pair.other));
 }
 
-/// Visits all objects; with `mismatch` also checks, and stops with false where one does not hold.
+/// Visits all objects. With `mismatch` it also checks them, and returns false at the first failure.
 bool GuardTree::walk(const Call& call, Objects& objects, Walk& walk,
                      std::optional<Mismatch>* mismatch) const {
   for (size_t i = 0; i < steps.size(); ++i) {

@@ -1,5 +1,5 @@
-// Guards, compiled: the steps of all paths in an order in which each comes after its base, with the
-// checks of the objects there. guard_compiler.cpp makes it, recollection.cpp remembers the last
+// The compiled guards of one graph: the steps of all access paths, each behind its base, with the
+// checks of the objects there. guard_compiler.cpp makes the tree; inline_cache.cpp caches the last
 // walk.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace janus::speculate {
 
-/// A dimension that is an expression, or a DimAssumption: evaluated once all symbols are bound.
+/// An equation of a symbolic dimension or of a DimAssumption, checked once all symbols are bound.
 struct Relation {
   graph::Dim left;
   graph::Dim right;
@@ -31,37 +31,38 @@ struct Relation {
 
 struct Step {
   PathStep path;
-  std::string text;  ///< of the path; only if the key may be gone when it is asked for
+  std::string text;  ///< the path; only if its key may be dead when it is asked for
   std::vector<Check> checks;
   bool about_value = false;  ///< a number or a tensor's shape is assumed here
 };
 
-/// Whether two objects are one.
+/// Requires that two objects are, or are not, identical.
 struct PairCheck {
   uint32_t step = 0, other = 0;
   bool same = false;
   graph::SourceSpan span;
 };
 
-/// Objects of which no two are one.
+/// Requires that all objects are distinct.
 struct DistinctCheck {
   std::vector<uint32_t> steps;
   graph::SourceSpan span;
 
-  /// Two steps that lead to one object.
+  /// Two steps that lead to the same object.
   std::optional<std::pair<uint32_t, uint32_t>> find_same(PyObject* const* objects) const;
 };
 
-/// The tensor's memory is apart from that of others: see separate_memory.h.
+/// Requires that the tensor shares memory with no other: see separate_memory.h.
 struct MemoryCheck {
   uint32_t step = 0;
   bool is_written = false;
   graph::SourceSpan span;
-  std::shared_ptr<const ElementPattern> elements;  ///< it is about the tensors in a list
+  std::shared_ptr<const ElementPattern>
+      elements;  ///< null unless it is about the tensors in a list
 };
 
-/// Two checks whose tensors share memory that one of them is written through; `storage_of` gives
-/// that of a check about one tensor.
+/// Two checks whose tensors share memory that the graph writes; `storage_of` gives the storage for
+/// a check about one tensor.
 template <class StorageOf>
 std::optional<std::pair<size_t, size_t>> find_shared_memory(const std::vector<MemoryCheck>& checks,
                                                             PyObject* const* objects,
@@ -96,7 +97,7 @@ struct GuardTree {
   std::vector<MemoryCheck> memory;
   std::vector<Relation> relations;
   std::map<std::string, size_t, std::less<>> symbols;
-  std::set<Wording> wordings;  ///< most are those of many checks
+  std::set<Wording> wordings;  ///< shared by many checks
   size_t size_count = 0;
 
   using Objects = Scratch<PyObject*, 512>;  ///< by step

@@ -7,7 +7,7 @@
 #include "speculate/describe.h"
 #include "speculate/guard_compiler.h"
 #include "speculate/guard_tree.h"
-#include "speculate/recollection.h"
+#include "speculate/inline_cache.h"
 
 namespace janus::speculate {
 
@@ -22,8 +22,8 @@ Guards::Guards(const Generated& generated, const Call& call,
   for (const DimAssumption& each : generated.dim_assumptions) compiler.add(each);
   for (const Source* each : captured) tree_->captured.push_back(compiler.step(each));
   compiler.finish();
-  recollection_ = std::make_unique<Recollection>(*tree_);
-  if (on_death == nullptr) recollection_->forget();
+  inline_cache_ = std::make_unique<InlineCache>(*tree_);
+  if (on_death == nullptr) inline_cache_->forget();
 }
 
 Guards::~Guards() = default;
@@ -31,7 +31,7 @@ Guards::~Guards() = default;
 std::optional<Mismatch> Guards::check(const Call& call, const Environment& environment,
                                       std::vector<python::Object>& captured) const {
   if (auto found = tree_->check_entry(call, environment)) return found;
-  const bool recalled = recollection_->holds(call, captured);
+  const bool recalled = inline_cache_->holds(call, captured);
   if (recalled && !is_verified_) return std::nullopt;
   std::optional<Mismatch> found = check_all(call, captured);
   TORCHJANUS_CHECK(!recalled || !found, "guards: they hold as recalled, but ",
@@ -39,8 +39,8 @@ std::optional<Mismatch> Guards::check(const Call& call, const Environment& envir
   return found;
 }
 
-/// Walks the one path to the check that did not hold the last time. Graphs of one function mostly
-/// differ in one place: the shape of an argument, the class of an object, a flag.
+/// Walks only the path to the check that failed the last time. Graphs of one function mostly differ
+/// in one place: the shape of an argument, the class of an object, a flag.
 bool Guards::fail_again(const Call& call) const {
   if (failed_ == nullptr || injected_fault.load(std::memory_order_relaxed) == Fault::assumption)
     return false;
@@ -49,7 +49,7 @@ bool Guards::fail_again(const Call& call) const {
   return object == nullptr || !holds(*failed_, object, walk);
 }
 
-/// Walks everything from scratch.
+/// Walks all paths from scratch.
 std::optional<Mismatch> Guards::check_all(const Call& call,
                                           std::vector<python::Object>& captured) const {
   Walk walk(tree_->size_count, tree_->symbols.size());
@@ -63,19 +63,19 @@ std::optional<Mismatch> Guards::check_all(const Call& call,
   if ((found = tree_->check_pairs(objects))) return found;
   if ((found = tree_->check_relations(walk))) return found;
   tree_->capture(objects.data(), captured);
-  recollection_->note(objects.data());
+  inline_cache_->note(objects.data());
   return std::nullopt;
 }
 
 void Guards::forget() {
-  if (recollection_) recollection_->forget();
+  if (inline_cache_) inline_cache_->forget();
 }
 
-uint64_t Guards::recalled() const { return recollection_->hits(); }
+uint64_t Guards::recalled() const { return inline_cache_->hits(); }
 
 namespace {
 
-/// The tensors in an element of a list, as those of one element.
+/// Visits the tensors in an element of a list, under the path of any element.
 void visit_tensors(const std::string& path, PyObject* object, const Guards::Visit& visit) {
   if (PyTuple_CheckExact(object))
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
@@ -85,7 +85,7 @@ void visit_tensors(const std::string& path, PyObject* object, const Guards::Visi
   if (fact && !fact->is_parameter) visit(path, object);
 }
 
-/// Of a list or tuple also its length, and the tensors in it.
+/// Visits a value; of a list or tuple also its length and tensors.
 void visit_value(const std::string& path, PyObject* object, const Guards::Visit& visit) {
   if (!PyList_CheckExact(object)) visit(path, object);
   if (!PyList_CheckExact(object) && !PyTuple_CheckExact(object)) return;

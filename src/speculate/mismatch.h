@@ -1,4 +1,4 @@
-// Why the guards of a graph did not hold for a call.
+// Why the guards of a graph failed for a call.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace janus::speculate {
 struct Mismatch {
   Reason reason;
   std::string path;  ///< Source::describe() of the object that differed; empty: the call as a whole
-  bool dead = false;  ///< an object that had to be found is gone for good
-  /// What was computed of the call's numbers and had to be one value, such as `step%4`; else empty.
+  bool dead = false;  ///< an object that the graph needs is dead
+  /// The formula over the call's numbers whose value was assumed, such as `step%4`; else empty.
   std::string formula = {};
 };
 

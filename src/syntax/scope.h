@@ -1,4 +1,4 @@
-// What each name means in each scope, by Python's own rules (symtable's answers).
+// The meaning of each name in each scope, by Python's rules (the answers of symtable).
 #pragma once
 
 #include <map>
@@ -23,13 +23,13 @@ struct Scope {
   std::map<std::string, NameKind, std::less<>>
       names;                            ///< every name that occurs; mangled (`_C__x`)
   std::vector<std::string> parameters;  ///< in order of the code object's varnames
-  /// Bound (or deleted) here: parameters, targets, imports, defs; sorted. Also where `global` or
-  /// `nonlocal` makes them variables of another scope: ask kind_of().
+  /// Names that are bound or deleted here: parameters, targets, imports, defs; sorted. `global` and
+  /// `nonlocal` may make them variables of another scope: ask kind_of().
   std::vector<std::string> assigned;
   bool has_yield = false;
   bool has_await = false;
 
-  /// What a (mangled) name means here; a name that does not occur is global.
+  /// The kind of a (mangled) name; one that does not occur is global.
   NameKind kind_of(std::string_view name) const;
 };
 

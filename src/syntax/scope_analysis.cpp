@@ -1,6 +1,6 @@
-// Scope analysis in two walks, as Python's own symbol table does it: the first notes how each scope
-// uses each name, the second goes from the outside in to decide what the names mean, and back out
-// to tell enclosing scopes which of their variables are shared.
+// Scope analysis in two walks, as in Python's symbol table. The first notes how each scope uses
+// each name. The second goes from the outside in to decide the meaning of names, and back out to
+// tell enclosing scopes which of their variables are shared.
 #include "syntax/scope_analysis.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Use {
 
 using Names = std::set<std::string, std::less<>>;
 
-/// What the first walk learns of a scope.
+/// The result of the first walk for one scope.
 struct Block {
   Scope* scope = nullptr;
   std::string class_name;
@@ -44,7 +44,7 @@ class Collector {
                            tree_.class_name);
     block_ = root.get();
     tree_.scope = root->scope;
-    // Decorators, defaults and annotations of the root belong to the scope around it.
+    // Decorators, defaults and annotations of the root belong to the enclosing scope.
     if (tree_.arguments != nullptr) parameters(*tree_.arguments);
     if (tree_.lambda != nullptr) {
       attach(*tree_.lambda);
@@ -57,7 +57,7 @@ class Collector {
   }
 
  private:
-  /// The general walk: every expression, statement and pattern among a node's fields.
+  /// The general walk over all expressions, statements and patterns in a node's fields.
   struct Walk {
     Collector& collector;
     void operator()(const char*, Expression* const& node) { collector.expression(node); }
@@ -161,7 +161,7 @@ class Collector {
     if (block_->scope->kind != Scope::Kind::comprehension) return bind(target.id);
     bind_around_comprehensions(target.id);
   }
-  /// `:=` in a comprehension binds in the innermost scope around that is not a comprehension.
+  /// Binds `:=` of a comprehension in the innermost enclosing scope that is no comprehension.
   void bind_around_comprehensions(const std::string& name) {
     for (size_t i = blocks_.size(); i-- > 0;) {
       Block& outer = *blocks_[i];
@@ -171,7 +171,7 @@ class Collector {
           outer_use.global || (outer.scope->kind == Scope::Kind::statements && at_module_level_);
       outer_use.bound = true;
       Use& inner_use = use(name);
-      // Comprehensions in between see the variable as free without a declaration of their own.
+      // In comprehensions in between, the variable is free without a declaration.
       (is_global ? inner_use.global : inner_use.nonlocal) = true;
       inner_use.bound = true;
       return;
@@ -208,7 +208,7 @@ class Collector {
     return block;
   }
 
-  /// Runs `inside` in a new scope within the current one and hangs it on the node.
+  /// Runs `inside` in a new nested scope and attaches the scope to the node.
   template <class T>
   void nest(const T& node, Scope::Kind kind, const std::function<void()>& inside) {
     auto block = make_block(kind, block_->class_name);
@@ -297,7 +297,7 @@ class Collector {
   void enter(const SetComp& node) { eager(node, {node.elt}); }
   void enter(const GeneratorExp& node) { comprehension(node, {node.elt}); }
   void enter(const DictComp& node) { eager(node, {node.key, node.value}); }
-  /// What runs at once: the scope around waits for what its comprehension waits for.
+  /// A comprehension, which runs at once: if it awaits, its enclosing scope awaits.
   template <class T>
   void eager(const T& node, const std::vector<Expression*>& results) {
     comprehension(node, results);
@@ -305,7 +305,7 @@ class Collector {
   }
   template <class T>
   void comprehension(const T& node, const std::vector<Expression*>& results) {
-    // The first iterable belongs to the scope around.
+    // The first iterable belongs to the enclosing scope.
     expression(node.generators.front().iter);
     nest(node, Scope::Kind::comprehension, [&] {
       for (size_t i = 0; i < node.generators.size(); ++i) {
@@ -329,8 +329,8 @@ class Analyser {
  public:
   explicit Analyser(bool at_module_level) : at_module_level_(at_module_level) {}
 
-  /// Decides the names of `block` and of those in it; `bound` is what enclosing functions bind.
-  /// Returns the names that it needs from them.
+  /// Decides the names of `block` and of nested ones. `bound`: the names that enclosing functions
+  /// bind. Returns those of them that it needs.
   Names analyse(Block& block, const Names& bound) {
     Scope& scope = *block.scope;
     Names free;
@@ -365,7 +365,7 @@ class Analyser {
     return scope.kind == Scope::Kind::statements ? NameKind::local : NameKind::free;
   }
 
-  /// What functions nested in `block` may use of the scopes around them.
+  /// The names of enclosing scopes that functions nested in `block` may use.
   Names visible_inside(const Block& block, Names bound) const {
     const Scope& scope = *block.scope;
     if (scope.kind == Scope::Kind::class_) {

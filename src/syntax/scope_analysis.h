@@ -1,4 +1,4 @@
-// Name resolution: finds what each name means in each scope of a tree.
+// Name resolution: decides the meaning of each name in each scope of a tree.
 #pragma once
 
 #include <string>
@@ -9,12 +9,11 @@
 
 namespace janus::syntax {
 
-/// Builds the scopes of a converted tree and hangs them on its nodes.
+/// Builds the scopes of a converted tree and attaches them to its nodes.
 ///
-/// `outer` are the (mangled) names that enclosing functions bind: a function's co_freevars. For
-/// bare statements it is the variables of the frame they stand in, which count as local; a name
-/// that the statements bind is local in any case (at module level too, where nested functions see
-/// it as a global).
+/// `outer`: the (mangled) names that enclosing functions bind, a function's co_freevars. For bare
+/// statements: the variables of their frame, which count as local. A name that the statements bind
+/// is local in any case, also at module level, where nested functions see it as a global.
 void analyse_scopes(Tree& tree, const std::vector<std::string>& outer, bool at_module_level);
 
 }  // namespace janus::syntax

@@ -20,7 +20,6 @@
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
-#include "graph/typical_size.h"
 #include "kernels/compilation.h"
 #include "ops/list.h"
 #include "ops/rows.h"
@@ -259,29 +258,26 @@ class Maker {
     double most = 0;
     for (const Value* input : product.inputs)
       if (input->type.is_tensor() && input->type.rank() == 2)
-        most = std::max(most, graph::typical_size(graph::element_count(input->type.shape)) *
+        most = std::max(most, graph::typical_elements(input->type) *
                                   static_cast<double>(graph::byte_size(input->type.dtype)));
     return most;
   }
 
-  /// By how long instructions take on small tensors, in kernels' times: a product reads a matrix
-  /// (16 KiB in that time), an operator of the library finds its way, a view makes an object. To
-  /// gather rows takes some of them, and half of one an operand. It should take half as long, as
-  /// estimates go.
+  /// By what instructions cost on small tensors, in views (graph/cost.h). Gathering the rows costs
+  /// twelve, and one for each operand. The batch should take half as long, as estimates go.
   static size_t least_rows(const Instruction& rows) {
     const auto time = [](const Sequence& sequence) {
       double sum = 0;
       for (const Instruction& each : sequence.instructions) {
-        sum += each.node->op->is(Trait::product) ? 4 + bytes_of_matrix(*each.node) / (16 << 10)
-               : each.is_view                    ? 0.5
-               : each.action == Action::kernel   ? 1
-                                                 : 1.5;
+        sum += each.node->op->is(Trait::product) ? graph::product_cost(bytes_of_matrix(*each.node))
+               : each.is_view                    ? graph::kViewCost
+               : each.action == Action::kernel   ? graph::kKernelCost
+                                                 : graph::kOperatorCost;
       }
       return sum;
     };
-    const double together =
-        6 + 0.5 * static_cast<double>(rows.inputs.size()) + time(rows.blocks[0]);
-    return static_cast<size_t>(std::ceil(2.5 * together / std::max(0.5, time(rows.blocks[1]))));
+    const double together = 12 + static_cast<double>(rows.inputs.size()) + time(rows.blocks[0]);
+    return static_cast<size_t>(std::ceil(2.5 * together / std::max(1.0, time(rows.blocks[1]))));
   }
 
   void add_blocks(const Node& node, Instruction& instruction) {

@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
+#include "base/policy.h"
 #include "execute/code/shown_result.h"
 #include "execute/library/failure.h"
 #include "execute/values/slot.h"
-#include "base/policy.h"
 #include "graph/graph.h"
 
 namespace janus::execute {
@@ -28,9 +28,6 @@ namespace janus::execute {
 class Library;   // execute/library/library.h: the tensors and operators that torch/ provides
 class Heap;      // execute/library/heap.h: Python's objects, likewise
 class Findings;  // execute/library/findings.h: what of them may be otherwise later
-
-/// As deeply as calls nest where the caller does not say.
-constexpr int64_t kDeepestCall = 1'000'000;
 
 class Program {
  public:
@@ -59,7 +56,7 @@ class Program {
   /// nothing in the program refers to their memory any more.
   virtual std::optional<Failure> run(std::span<const Slot> inputs, std::span<const Slot> cells,
                                      std::span<Slot> results, std::span<Slot> rebound,
-                                     int64_t deepest_call = kDeepestCall,
+                                     int64_t deepest_call = policy::kDeepestCall,
                                      Findings* findings = nullptr) = 0;
 
   /// When instructions ran: what calls take beyond that is the price of entering and leaving.

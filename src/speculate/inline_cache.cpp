@@ -1,5 +1,5 @@
-// Noting where objects were found, and looking whether they still are there.
-#include "speculate/recollection.h"
+// See inline_cache.h.
+#include "speculate/inline_cache.h"
 
 #include <algorithm>
 #include <cstring>
@@ -24,12 +24,12 @@ uint64_t version_of(PyObject* dict) {
 const void* version_place(PyObject* dict) {
   return &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
 }
-/// 0: the class has none.
+/// The version tag of a class; 0 if it has none.
 unsigned version_of(PyTypeObject* type) {
   return (type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) != 0 ? type->tp_version_tag : 0;
 }
 #else
-// Later versions keep attributes outside of dictionaries, or have no number for a dictionary.
+// Later versions keep attributes outside of dictionaries, or have no version tag for a dictionary.
 constexpr bool kHasVersions = false;
 uint64_t version_of(PyObject*) { return 0; }
 const void* version_place(PyObject*) { return nullptr; }
@@ -51,12 +51,12 @@ PyObject* dict_entry(PyObject* dict, PyObject* key, Py_hash_t hash) {
   return found;
 }
 
-/// Whether `object.__class__ = …` is refused for every object of the class.
+/// Whether no object of the class accepts `object.__class__ = …`.
 bool keeps_class(PyObject* object) {
   return (Py_TYPE(object)->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) != 0 && !PyModule_Check(object);
 }
 
-/// One of its kind, for ever.
+/// Whether the object is immortal and unique: None, True, ...
 bool is_singleton(PyObject* object) {
   return object == Py_None || PyBool_Check(object) || object == Py_Ellipsis ||
          object == Py_NotImplemented;
@@ -64,10 +64,10 @@ bool is_singleton(PyObject* object) {
 
 }  // namespace
 
-/// Turns one walk into witnesses.
-class Recollection::Noting {
+/// Fills the cache from one walk.
+class InlineCache::Noting {
  public:
-  Noting(Recollection& to, PyObject* const* objects) : to_(to), objects_(objects) {}
+  Noting(InlineCache& to, PyObject* const* objects) : to_(to), objects_(objects) {}
 
   void run();
 
@@ -103,16 +103,16 @@ class Recollection::Noting {
   Dictionary* dictionary(PyObject* dict);
   void note_pairs();
 
-  Recollection& to_;
+  InlineCache& to_;
   PyObject* const* objects_;
   uint32_t at_ = 0;
-  bool is_certain_ = false;  ///< the step's object is the same one, not just at the same address
+  bool is_certain_ = false;  ///< the step's object is the same, not only its address
   std::unordered_map<const void*, bool> seen_;
   std::unordered_map<PyObject*, size_t> dictionaries_;
   std::unordered_map<uint32_t, size_t> tensors_;  ///< by step: index in to_.tensors_
 };
 
-Recollection::Recollection(const GuardTree& tree)
+InlineCache::InlineCache(const GuardTree& tree)
     : tree_(tree),
       is_off_(!kHasVersions || options().is_disabled("recollection")),
       objects_(tree.steps.size()),
@@ -127,9 +127,10 @@ Recollection::Recollection(const GuardTree& tree)
     if (step.path.kind > Source::Kind::constant) is_captured_[step.path.parent] = 1;
 }
 
-// --- noting --------------------------------------------------------------------------------------
+// --- filling the cache
+// --------------------------------------------------------------------------------------
 
-void Recollection::start_over() {
+void InlineCache::start_over() {
   std::fill(is_changing_.begin(), is_changing_.end(), 0);
   roots_.clear();
   witnesses_.clear();
@@ -144,8 +145,8 @@ void Recollection::start_over() {
   memory_.clear();
 }
 
-/// Counts which objects are others than at the call before, the topmost of each path.
-void Recollection::note_changes(PyObject* const* objects) {
+/// Counts the objects that differ from those of the call before, the first one of each path.
+void InlineCache::note_changes(PyObject* const* objects) {
   for (size_t i = 0; i < tree_.steps.size(); ++i) {
     const PathStep& path = tree_.steps[i].path;
     const bool is_root = path.kind <= Source::Kind::constant;
@@ -155,7 +156,7 @@ void Recollection::note_changes(PyObject* const* objects) {
   }
 }
 
-void Recollection::note(PyObject* const* objects) {
+void InlineCache::note(PyObject* const* objects) {
   if (is_off_ || in_use_) return;
   if (is_known_) note_changes(objects);
   if (++notes_ > policy::kFillsBeforeCheck && notes_ > hits_) {
@@ -169,12 +170,12 @@ void Recollection::note(PyObject* const* objects) {
   is_known_ = true;
 }
 
-void Recollection::Noting::run() {
+void InlineCache::Noting::run() {
   const std::vector<Step>& steps = to_.tree_.steps;
   size_t numbers = 0;
   for (const Step& each : steps)
     for (const Check& check : each.checks) numbers += 2 * check.tensor.dims.size();
-  to_.numbers_.reserve(numbers);  // tensors_ point into it
+  to_.numbers_.reserve(numbers);  // tensors_ points into it
   for (at_ = 0; at_ < steps.size(); ++at_) {
     is_certain_ = false;
     if (takes_gradient()) continue;
@@ -190,12 +191,12 @@ void Recollection::Noting::run() {
   note_pairs();
 }
 
-void Recollection::Noting::witness(const void* place, uint64_t expected, uint64_t mask) {
+void InlineCache::Noting::witness(const void* place, uint64_t expected, uint64_t mask) {
   if (!seen_.emplace(place, true).second) return;
   to_.witnesses_.push_back({place, mask, expected, at_, -1});
 }
 
-bool Recollection::Noting::see_version_of(PyTypeObject* type) {
+bool InlineCache::Noting::see_version_of(PyTypeObject* type) {
   const unsigned version = version_of(type);
   if (version == 0) return false;
 #if PY_VERSION_HEX < 0x030C0000
@@ -205,8 +206,8 @@ bool Recollection::Noting::see_version_of(PyTypeObject* type) {
   return true;
 }
 
-/// The dictionary as one that is looked at from here on.
-Recollection::Dictionary* Recollection::Noting::dictionary(PyObject* dict) {
+/// The cached entries of the dictionary, made at first use.
+InlineCache::Dictionary* InlineCache::Noting::dictionary(PyObject* dict) {
   const auto [found, added] = dictionaries_.try_emplace(dict, to_.dictionaries_.size());
   if (added) {
     to_.dictionaries_.push_back({dict, {}, {}});
@@ -216,14 +217,14 @@ Recollection::Dictionary* Recollection::Noting::dictionary(PyObject* dict) {
   return &to_.dictionaries_[found->second];
 }
 
-/// How the step's object is known to be the one that it was; false: it has to be walked.
-bool Recollection::Noting::link() {
+/// Finds the word that shows that the step's object is the same; false if it must be walked.
+bool InlineCache::Noting::link() {
   const PathStep& path = step().path;
   if (path.kind <= Source::constant) {
     if (path.kind == Source::constant) return is_certain_ = true;
     const bool expected = to_.changes_[at_] < policy::kMostChangesOfStep;
     to_.roots_.push_back({at_, expected});
-    // A root that is often another is found with the roots, but checked with what is walked.
+    // A root that changes often is found with the roots, but checked with the walked steps.
     return expected;
   }
   if (to_.is_changing_[path.parent] != 0 || to_.changes_[at_] >= policy::kMostChangesOfStep)
@@ -266,13 +267,13 @@ bool Recollection::Noting::link() {
   }
 }
 
-bool Recollection::Noting::link_in_dict(PyObject* dict) {
+bool InlineCache::Noting::link_in_dict(PyObject* dict) {
   if (dict_entry(dict, step().path.key.get(), step().path.hash) != object()) return false;
   dictionary(dict)->entries.push_back({at_, object()});
   return is_certain_ = true;
 }
 
-bool Recollection::Noting::link_in_instance() {
+bool InlineCache::Noting::link_in_instance() {
   PyObject** place = _PyObject_GetDictPtr(base());
   if (place == nullptr || *place == nullptr) return false;
   see_class_of(base());
@@ -280,18 +281,18 @@ bool Recollection::Noting::link_in_instance() {
   return link_in_dict(*place);
 }
 
-bool Recollection::Noting::link_in_module() {
+bool InlineCache::Noting::link_in_module() {
   return PyModule_CheckExact(base()) && link_in_instance();
 }
 
-bool Recollection::Noting::link_in_class() {
+bool InlineCache::Noting::link_in_class() {
   PyObject* from = base();
   if (!PyType_Check(from)) return false;
   see_class_of(from);
   return is_certain_ = see_version_of(reinterpret_cast<PyTypeObject*>(from));
 }
 
-bool Recollection::Noting::link_in_sequence() {
+bool InlineCache::Noting::link_in_sequence() {
   PyObject* from = base();
   Py_ssize_t index = step().path.index;
   if (index < 0) index += Py_SIZE(from);
@@ -310,7 +311,7 @@ bool Recollection::Noting::link_in_sequence() {
   return true;
 }
 
-bool Recollection::Noting::link_in_globals() {
+bool InlineCache::Noting::link_in_globals() {
   PyObject* from = base();
   if (PyDict_CheckExact(from)) {
     see_class_of(from);
@@ -329,7 +330,7 @@ bool Recollection::Noting::link_in_globals() {
   return link_in_dict(function->func_builtins);
 }
 
-bool Recollection::Noting::link_in_cell() {
+bool InlineCache::Noting::link_in_cell() {
   if (!PyFunction_Check(base())) return false;
   auto* function = reinterpret_cast<PyFunctionObject*>(base());
   auto* cells = reinterpret_cast<PyTupleObject*>(function->func_closure);
@@ -343,7 +344,7 @@ bool Recollection::Noting::link_in_cell() {
   return true;
 }
 
-bool Recollection::Noting::link_in_tuple(PyObject* const* field, Py_ssize_t index) {
+bool InlineCache::Noting::link_in_tuple(PyObject* const* field, Py_ssize_t index) {
   auto* tuple = reinterpret_cast<PyTupleObject*>(*field);
   if (tuple == nullptr || !PyTuple_Check(*field)) return false;
   see_class_of(base());
@@ -353,16 +354,16 @@ bool Recollection::Noting::link_in_tuple(PyObject* const* field, Py_ssize_t inde
   return true;
 }
 
-/// A field of the base that holds the object, or what the object is looked up in.
-bool Recollection::Noting::link_in_field(PyObject* const* field, PyTypeObject* of) {
+/// Caches a field of the base: it holds the object, or the container in which it is looked up.
+bool InlineCache::Noting::link_in_field(PyObject* const* field, PyTypeObject* of) {
   if (Py_TYPE(base()) != of || *field == nullptr) return false;
   see_class_of(base());
   witness(field, word_of(*field));
   return true;
 }
 
-/// A gradient of which only the tensor matters needs no Python object.
-bool Recollection::Noting::takes_gradient() {
+/// Caches a gradient, whose tensor is enough without a Python object.
+bool InlineCache::Noting::takes_gradient() {
   if (step().path.kind != Source::grad || to_.is_captured_[at_] != 0) return false;
   const std::vector<Check>& checks = step().checks;
   const bool plain = std::all_of(checks.begin(), checks.end(), [](const Check& each) {
@@ -373,7 +374,7 @@ bool Recollection::Noting::takes_gradient() {
   return true;
 }
 
-void Recollection::Noting::check(const Check& check) {
+void InlineCache::Noting::check(const Check& check) {
   switch (check.kind) {
     case Kind::identity:
       return;
@@ -406,7 +407,7 @@ void Recollection::Noting::check(const Check& check) {
   }
 }
 
-void Recollection::Noting::check_size(const Check& check) {
+void InlineCache::Noting::check_size(const Check& check) {
   PyObject* of = object();
   if (is_certain_ && is_singleton(of)) return;
   see_class_of(of);
@@ -419,7 +420,7 @@ void Recollection::Noting::check_size(const Check& check) {
   recheck(check);
 }
 
-void Recollection::Noting::check_keys(const Check& check) {
+void InlineCache::Noting::check_keys(const Check& check) {
   PyObject* of = object();
   see_class_of(of);
   if (check.kind == Kind::keys && PyDict_Check(of) && python::has_own_order(of))
@@ -434,14 +435,14 @@ void Recollection::Noting::check_keys(const Check& check) {
   dictionary(of)->checks.emplace_back(at_, &check);
 }
 
-void Recollection::Noting::check_missing_attribute(const Check& check) {
+void InlineCache::Noting::check_missing_attribute(const Check& check) {
   PyObject* of = object();
   see_class_of(of);
   PyTypeObject* type = PyType_Check(of) ? reinterpret_cast<PyTypeObject*>(of) : Py_TYPE(of);
   if (!see_version_of(type)) recheck(check);
 }
 
-void Recollection::Noting::check_tensor(const Check& check, uint32_t step, bool of_grad) {
+void InlineCache::Noting::check_tensor(const Check& check, uint32_t step, bool of_grad) {
   const TensorPattern& pattern = check.tensor.pattern;
   ExpectedTensor expected;
   expected.step = of_grad ? this->step().path.parent : step;
@@ -470,7 +471,7 @@ void Recollection::Noting::check_tensor(const Check& check, uint32_t step, bool 
   to_.tensors_.push_back(expected);
 }
 
-void Recollection::Noting::note_pairs() {
+void InlineCache::Noting::note_pairs() {
   const GuardTree& tree = to_.tree_;
   for (const PairCheck& pair : tree.pairs) {
     const bool walked = to_.is_changing_[pair.step] != 0 || to_.is_changing_[pair.other] != 0;
@@ -486,7 +487,7 @@ void Recollection::Noting::note_pairs() {
       continue;
     }
     const auto found = tensors_.find(each.step);
-    // Every tensor whose memory matters has a pattern; should one have none, all is walked.
+    // Every tensor whose memory matters has a pattern. If one has none, everything is walked.
     if (found == tensors_.end()) {
       to_.is_off_ = true;
       return;
@@ -495,9 +496,10 @@ void Recollection::Noting::note_pairs() {
   }
 }
 
-// --- recalling -----------------------------------------------------------------------------------
+// --- checking the cache
+// -----------------------------------------------------------------------------------
 
-bool Recollection::find_roots(const Call& call) {
+bool InlineCache::find_roots(const Call& call) {
   std::vector<python::Object> unused;
   for (const Root& root : roots_) {
     PyObject* object = take_step(tree_.steps[root.step].path, nullptr, call, unused);
@@ -507,9 +509,9 @@ bool Recollection::find_roots(const Call& call) {
   return true;
 }
 
-/// The dictionary changed: whether what was read there is the same, and holds what is assumed of it
-/// (an object may have died, and another one have come to lie where it was).
-bool Recollection::has_same_entries(Dictionary& dictionary, Walk& walk) const {
+/// The dictionary has changed: whether the read entries are the same and their checks hold. An
+/// object may have died, and another one may have its address.
+bool InlineCache::has_same_entries(Dictionary& dictionary, Walk& walk) const {
   for (const Entry& entry : dictionary.entries) {
     const Step& step = tree_.steps[entry.step];
     if (dict_entry(dictionary.object, step.path.key.get(), step.path.hash) != entry.found)
@@ -523,7 +525,7 @@ bool Recollection::has_same_entries(Dictionary& dictionary, Walk& walk) const {
   });
 }
 
-bool Recollection::see_witnesses(Walk& walk) {
+bool InlineCache::see_witnesses(Walk& walk) {
   const size_t count = witnesses_.size();
   for (size_t i = 0; i < std::min(policy::kPrefetchAhead, count); ++i)
     __builtin_prefetch(witnesses_[i].place);
@@ -546,7 +548,7 @@ bool Recollection::see_witnesses(Walk& walk) {
   return true;
 }
 
-bool Recollection::walk_changing(const Call& call, Walk& walk) {
+bool InlineCache::walk_changing(const Call& call, Walk& walk) {
   for (const uint32_t index : changing_) {
     const Step& step = tree_.steps[index];
     if (step.path.kind > Source::Kind::constant)
@@ -559,7 +561,7 @@ bool Recollection::walk_changing(const Call& call, Walk& walk) {
   return true;
 }
 
-bool Recollection::check_values(Walk& walk) const {
+bool InlineCache::check_values(Walk& walk) const {
   for (const Recheck& each : rechecks_)
     if (!speculate::holds(*each.check, objects_[each.step], walk)) return false;
   for (const PairCheck* pair : pairs_) {
@@ -571,7 +573,7 @@ bool Recollection::check_values(Walk& walk) const {
   });
 }
 
-bool Recollection::check_tensors(Walk& walk) const {
+bool InlineCache::check_tensors(Walk& walk) const {
   if (tensors_.empty() && memory_.empty()) return true;
   if (!tensor_access().all_match(tensors_, objects_.data(), walk.sizes.data(), storages_))
     return false;
@@ -588,10 +590,10 @@ bool Recollection::check_tensors(Walk& walk) const {
                              [&](size_t i) { return storages_[memory_[i]]; });
 }
 
-bool Recollection::holds(const Call& call, std::vector<python::Object>& captured) {
+bool InlineCache::holds(const Call& call, std::vector<python::Object>& captured) {
   if (is_off_ || !is_known_ || in_use_) return false;
   if (injected_fault.load(std::memory_order_relaxed) == Fault::assumption) return false;
-  in_use_ = true;  // paths may run code of torch's or of a module's, which may come here again
+  in_use_ = true;  // paths may run code of torch or of a module, which may come here again
   Walk walk(tree_.size_count, tree_.symbols.size());
   const bool holds = find_roots(call) && see_witnesses(walk) && walk_changing(call, walk) &&
                      check_values(walk) && check_tensors(walk) && !tree_.check_relations(walk);

@@ -1,4 +1,0 @@
-// See graph/cost.h.
-#pragma once
-
-#include "graph/cost.h"
