@@ -15,7 +15,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo format lint check core-gcc sanitize fuzz fuzz-programs mutations wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs mutations wheel golden clean
 
 all: build
 
@@ -85,6 +85,32 @@ build/sanitize/build.ninja: | environment
 sanitize: environment build/sanitize/build.ninja
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/sanitize -j $(JOBS)
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure -j $(JOBS)
+
+# The rooms with Python: the executables that embed an interpreter, and the extension module in Python's tests. Leaks are
+# not looked for, as CPython and torch keep much until the end; malloc in place of Python's own allocator, as that
+# hides what is read after it was freed.
+SANITIZED_TESTS ?= tests/python/language tests/python/objects tests/python/runtime/test_guards.py \
+                   tests/python/runtime/test_profile.py tests/python/runtime/test_golden_graphs.py
+build/sanitize-python/build.ninja: | environment
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --preset sanitize-python -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+
+sanitize-python: environment build/sanitize-python/build.ninja
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/sanitize-python -j $(JOBS) \
+	  -t _core _syntax_support _profile_support test_python test_syntax test_speculate
+	@set -e; for room in python syntax speculate; do \
+	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc build/sanitize-python/tests/cpp/test_$$room --gtest_brief=1; \
+	done
+	$(BIN)/python tools/sanitized_pytest.py build/sanitize-python $(IN_PARALLEL) $(SANITIZED_TESTS)
+
+# Threads: the pool, and everything that execution hands out to it.
+build/sanitize-threads/build.ninja: | environment
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --preset sanitize-threads
+
+sanitize-threads: environment build/sanitize-threads/build.ninja
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/sanitize-threads -j $(JOBS) -t test_base test_execute
+	@set -e; for room in base execute; do \
+	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0 build/sanitize-threads/tests/cpp/test_$$room --gtest_brief=1; \
+	done
 
 # What the fuzzers find to be new goes to build/sanitize; the texts of the repository are where they start.
 FUZZ_SECONDS ?= 60

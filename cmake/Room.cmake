@@ -16,6 +16,10 @@ endif()
 if(TORCHJANUS_SANITIZE)
   add_compile_options(-fsanitize=${TORCHJANUS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${TORCHJANUS_SANITIZE})
+  if(TORCHJANUS_PYTHON)
+    # It would ask for type information that torch's libraries keep to themselves.
+    add_compile_options(-fno-sanitize=vptr)
+  endif()
 endif()
 
 # A room may be a folder within a folder (`execute/plan`, target janus_execute_plan). The folder around it must
