@@ -13,8 +13,8 @@ namespace janus::ops {
 
 using Number = graph::PythonNumber;
 
-/// The type of OpDef::number: computes one operator. nullopt, which fails the run, if Python would raise or return a complex
-/// number, or if an integer does not fit or is not exact.
+/// The type of OpDef::number: computes one operator. nullopt, which fails the run, if Python would
+/// raise or return a complex number, or if an integer does not fit or is not exact.
 using NumberFunction = std::optional<Number> (*)(std::span<const Number>);
 
 /// Whether it computes with Python's numbers alone, or makes a tensor of one.

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/options.h"
-#include "execute/memory/shared_arena.h"
 #include "base/policy.h"
+#include "execute/memory/shared_arena.h"
 #include "python/object.h"
 #include "speculate/entry.h"
 #include "speculate/tensor_access.h"

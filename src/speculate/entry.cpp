@@ -18,8 +18,8 @@
 #include "kernels/compilation.h"
 #include "ops/promotion.h"
 #include "passes/pipeline/pipeline.h"
-#include "speculate/describe.h"
 #include "speculate/deferred_warnings.h"
+#include "speculate/describe.h"
 #include "speculate/object_heap.h"
 
 namespace janus::speculate {

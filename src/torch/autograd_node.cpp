@@ -14,13 +14,14 @@
 #include <numeric>
 #include <set>
 
+#include "base/policy.h"
 #include "execute/library/findings.h"
 #include "execute/values/container.h"
 #include "passes/gradient/reachable.h"
 #include "passes/lowering/decompose.h"
+#include "passes/reach/gradient_edges.h"
 #include "passes/reach/reachability.h"
 #include "passes/structure/copied.h"
-#include "base/policy.h"
 #include "python/lock.h"
 #include "speculate/object_heap.h"
 #include "torch/gradient_graph.h"
@@ -28,7 +29,6 @@
 #include "torch/parts.h"
 #include "torch/random_state.h"
 #include "torch/tensor.h"
-#include "passes/reach/gradient_edges.h"
 
 namespace janus::torch {
 

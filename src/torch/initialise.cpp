@@ -4,8 +4,8 @@
 #include <ATen/Parallel.h>
 
 #include "base/thread_pool.h"
-#include "frontend/core/torch_services.h"
 #include "execute/values/slot.h"
+#include "frontend/core/torch_services.h"
 #include "python/object.h"
 #include "speculate/differentiable.h"
 #include "speculate/tensor_access.h"

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "base/fault.h"
-#include "torch/certain_part.h"
 #include "base/policy.h"
+#include "torch/certain_part.h"
 #include "torch/run_scope.h"
 #include "torch/ways.h"
 

@@ -9,11 +9,8 @@
 #include "frontend/core/operations.h"
 #include "frontend/tensors/tensor.h"
 #include "ops/list.h"
-#include "passes/reach/reachability.h"
-#include "frontend/core/custom_gradient_record.h"
-#include "frontend/core/operations.h"
-#include "frontend/core/grad_mode.h"
 #include "passes/gradient/reachable.h"
+#include "passes/reach/reachability.h"
 
 namespace janus::frontend {
 

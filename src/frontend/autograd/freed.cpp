@@ -7,11 +7,9 @@
 #include "frontend/values/restart.h"
 #include "graph/functions.h"
 #include "ops/list.h"
-#include "frontend/values/restart.h"
-#include "frontend/core/operations.h"
-#include "passes/structure/captures.h"
-#include "passes/reach/reachability.h"
 #include "passes/reach/gradient_edges.h"
+#include "passes/reach/reachability.h"
+#include "passes/structure/captures.h"
 
 namespace janus::frontend {
 

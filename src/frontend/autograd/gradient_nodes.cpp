@@ -4,8 +4,8 @@
 
 #include "frontend/core/interpreter.h"
 #include "graph/functions.h"
-#include "passes/reach/reachability.h"
 #include "passes/reach/gradient_edges.h"
+#include "passes/reach/reachability.h"
 #include "passes/structure/captures.h"
 
 namespace janus::frontend {

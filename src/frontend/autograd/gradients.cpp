@@ -7,9 +7,9 @@
 #include "frontend/values/restart.h"
 #include "graph/functions.h"
 #include "ops/list.h"
-#include "passes/reach/reachability.h"
-#include "passes/gradient/saved_values.h"
 #include "passes/gradient/reachable.h"
+#include "passes/gradient/saved_values.h"
+#include "passes/reach/reachability.h"
 
 namespace janus::frontend {
 

@@ -9,12 +9,10 @@
 #include "frontend/values/restart.h"
 #include "graph/functions.h"
 #include "ops/list.h"
-#include "frontend/values/restart.h"
-#include "frontend/core/operations.h"
 #include "passes/gradient/reachable.h"
+#include "passes/reach/gradient_edges.h"
 #include "passes/reach/list_reach.h"
 #include "passes/reach/reachability.h"
-#include "passes/reach/gradient_edges.h"
 
 namespace janus::frontend {
 

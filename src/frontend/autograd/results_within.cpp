@@ -5,7 +5,6 @@
 #include "frontend/values/restart.h"
 #include "graph/functions.h"
 #include "ops/list.h"
-#include "frontend/values/restart.h"
 #include "passes/reach/reachability.h"
 
 namespace janus::frontend {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/policy.h"
 #include "frontend/control/effects.h"
 #include "frontend/control/fork.h"
 #include "frontend/control/merge.h"
@@ -10,9 +11,6 @@
 #include "frontend/core/recursion_state.h"
 #include "frontend/values/restart.h"
 #include "frontend/values/truth.h"
-#include "frontend/control/effects.h"
-#include "frontend/core/operations.h"
-#include "base/policy.h"
 
 namespace janus::frontend {
 

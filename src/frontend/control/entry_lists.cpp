@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "base/policy.h"
 #include "frontend/core/heap.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/operations.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/strides.h"
-#include "base/policy.h"
 #include "frontend/values/symbolic_list.h"
 #include "python/integer.h"
 #include "speculate/describe.h"

@@ -1,4 +1,5 @@
 #include "frontend/control/fork.h"
+
 #include "frontend/control/effects.h"
 
 namespace janus::frontend {

@@ -1,12 +1,13 @@
 #include "frontend/control/list_order.h"
+
+#include <algorithm>
+
 #include "frontend/control/list_parts.h"
 #include "frontend/control/list_reductions.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/operations.h"
 #include "frontend/values/number_kinds.h"
 #include "ops/list.h"
-
-#include <algorithm>
 
 namespace janus::frontend {
 

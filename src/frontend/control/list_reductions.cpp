@@ -1,4 +1,5 @@
 #include "frontend/control/list_reductions.h"
+
 #include "frontend/control/counted.h"
 #include "frontend/control/loops.h"
 #include "frontend/control/symbolic_lists.h"

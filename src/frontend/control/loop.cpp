@@ -1,4 +1,5 @@
 #include "frontend/control/loop.h"
+
 #include "frontend/control/branches.h"
 #include "frontend/control/fork.h"
 #include "frontend/control/journal.h"

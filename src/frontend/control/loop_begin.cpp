@@ -2,7 +2,6 @@
 // hand for all that is carried. Behind the loop the node's results stand in place of the
 // parameters.
 #include "frontend/control/loop.h"
-
 #include "frontend/control/number_parts.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/run_time_objects.h"

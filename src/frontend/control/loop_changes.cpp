@@ -1,9 +1,8 @@
 // What a round has changed, object by object: variables, containers, contents of tensors, and
 // objects that outlive the call.
-#include "frontend/control/loop.h"
-
 #include <algorithm>
 
+#include "frontend/control/loop.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/heap.h"
 #include "frontend/core/keys.h"

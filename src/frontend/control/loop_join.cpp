@@ -1,9 +1,8 @@
 // Whether what a place held before the loop and what a round left there can go through the loop as
 // one thing, and how.
-#include "frontend/control/loop.h"
-
 #include <algorithm>
 
+#include "frontend/control/loop.h"
 #include "frontend/control/number_parts.h"
 #include "frontend/core/run_time_objects.h"
 #include "frontend/tensors/tensor.h"

@@ -1,9 +1,8 @@
 // The `while` node, and what is known behind it: lengths of lists, whether a first round surely
 // came, which tensors may be one.
-#include "frontend/control/loop.h"
-
 #include <algorithm>
 
+#include "frontend/control/loop.h"
 #include "frontend/core/operations.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"

@@ -1,12 +1,11 @@
 #include "frontend/control/loops.h"
 
-#include "frontend/control/loop.h"
 #include "base/policy.h"
-
 #include "frontend/control/branches.h"
 #include "frontend/control/effects.h"
 #include "frontend/control/fork.h"
 #include "frontend/control/journal.h"
+#include "frontend/control/loop.h"
 #include "frontend/control/loop_parts.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"

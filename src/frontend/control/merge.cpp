@@ -450,9 +450,9 @@ void Merger::leave_size(graph::Value* (&values)[2], const TensorState& a, const 
   const graph::Dim size = merged_size(*place, *other);
   for (size_t side = 0; side < 2; ++side) {
     interpreter_.enter_block(*fork_.side(side).block);
-    values[side] = op::narrow(
-        interpreter_.builder(), {values[side]},
-        {{"dim", dim}, {"start", int64_t{0}}, {"length", graph::AttributeValue(size)}});
+    values[side] =
+        op::narrow(interpreter_.builder(), {values[side]},
+                   {{"dim", dim}, {"start", int64_t{0}}, {"length", graph::AttributeValue(size)}});
   }
 }
 

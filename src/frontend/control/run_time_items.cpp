@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/policy.h"
-
 #include "frontend/control/entry_lists.h"
 #include "frontend/control/run_time_reads.h"
 #include "frontend/control/slice_positions.h"
@@ -49,8 +48,8 @@ void expect_sequence(Interpreter& interpreter, const RuntimeObject& object, int 
 graph::Value* read_length(Interpreter& interpreter, const RuntimeObject& object, int fact) {
   expect_sequence(interpreter, object, fact);
   graph::Node* node = interpreter.builder().append_unchecked(
-      op::object_length, std::vector<graph::Value*>{object.value},
-      may_fail(interpreter, fact), {Type::i64()});
+      op::object_length, std::vector<graph::Value*>{object.value}, may_fail(interpreter, fact),
+      {Type::i64()});
   return node->output();
 }
 
@@ -87,8 +86,8 @@ Value run_time_item(Interpreter& interpreter, const RuntimeObject& object, const
   if (at->type.kind != Type::Kind::i64)
     interpreter.refuse(ReasonCode::expression, "an index of a list met at run time");
   graph::Node* node = interpreter.builder().append_unchecked(
-      op::object_item, std::vector<graph::Value*>{object.value, at},
-      may_fail(interpreter, fact), {type_seen(seen)});
+      op::object_item, std::vector<graph::Value*>{object.value, at}, may_fail(interpreter, fact),
+      {type_seen(seen)});
   return read_value(interpreter, node->output(), seen);
 }
 
@@ -105,7 +104,8 @@ bool is_class_of_data(const Object& object) {
 /// numbers of one class, as the samples of a data set.
 bool are_tuples_of_one_form(PyObject* list) {
   std::vector<ValueFact> parts;
-  for (Py_ssize_t i = 0; i < std::min(policy::kMostElementsExamined, PySequence_Fast_GET_SIZE(list)); ++i) {
+  for (Py_ssize_t i = 0;
+       i < std::min(policy::kMostElementsExamined, PySequence_Fast_GET_SIZE(list)); ++i) {
     PyObject* const element = PySequence_Fast_GET_ITEM(list, i);
     if (!PyTuple_CheckExact(element)) return false;
     const auto count = static_cast<size_t>(PyTuple_GET_SIZE(element));
@@ -121,7 +121,8 @@ bool are_tuples_of_one_form(PyObject* list) {
 /// Whether the run can take whichever element comes.
 bool are_interchangeable(PyObject* list, const ValueFact& seen) {
   if (type_seen(&seen).is_tensor()) return true;
-  if (type_seen(&seen).is_number()) return PySequence_Fast_GET_SIZE(list) > policy::kMostNumbersAsInputs;
+  if (type_seen(&seen).is_number())
+    return PySequence_Fast_GET_SIZE(list) > policy::kMostNumbersAsInputs;
   if (seen.classes().empty()) return false;
   if (seen.classes().front().is(reinterpret_cast<PyObject*>(&PyTuple_Type)))
     return are_tuples_of_one_form(list);
@@ -186,7 +187,8 @@ namespace {
 /// What the elements of the list are, as far as one looks.
 ValueFact elements_seen(PyObject* list) {
   ValueFact seen;
-  for (Py_ssize_t i = 0; i < std::min(policy::kMostElementsExamined, PySequence_Fast_GET_SIZE(list)); ++i)
+  for (Py_ssize_t i = 0;
+       i < std::min(policy::kMostElementsExamined, PySequence_Fast_GET_SIZE(list)); ++i)
     seen.see(PySequence_Fast_GET_ITEM(list, i));
   return seen;
 }
@@ -332,9 +334,9 @@ Value run_time_equality(Interpreter& interpreter, const RuntimeObject& object,
     if (as_type(each) != &PyUnicode_Type && as_type(each) != &PyLong_Type &&
         as_type(each) != Py_TYPE(Py_None))
       return nullptr;
-  return interpreter.number(op::object_equals_constant(
-      interpreter.builder(), {object.value},
-      {{"object", number_of(interpreter, known->object.get())}}));
+  return interpreter.number(
+      op::object_equals_constant(interpreter.builder(), {object.value},
+                                 {{"object", number_of(interpreter, known->object.get())}}));
 }
 
 Value run_time_truth(Interpreter& interpreter, const RuntimeObject& object) {

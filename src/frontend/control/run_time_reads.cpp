@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <set>
-#include <algorithm>
-#include "base/policy.h"
 
+#include "base/policy.h"
 #include "frontend/core/heap.h"
+#include "frontend/core/heap_places.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/run_time_objects.h"
@@ -15,9 +15,8 @@
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/class_sets.h"
 #include "frontend/values/constants.h"
-#include "python/integer.h"
 #include "ops/list.h"
-#include "frontend/core/heap_places.h"
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -196,8 +195,7 @@ Value dict_item(Interpreter& interpreter, const RuntimeObject& dict, const Value
 }
 
 graph::Value* has_item(Interpreter& interpreter, const RuntimeObject& dict, const Value& key) {
-  return op::object_has_entry(interpreter.builder(), {dict.value},
-                                            with_key(interpreter, key, {}));
+  return op::object_has_entry(interpreter.builder(), {dict.value}, with_key(interpreter, key, {}));
 }
 
 }  // namespace janus::frontend

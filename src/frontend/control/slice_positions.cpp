@@ -6,7 +6,6 @@
 #include "frontend/core/interpreter.h"
 #include "frontend/core/operations.h"
 #include "ops/list.h"
-#include "frontend/core/class_of.h"
 
 namespace janus::frontend {
 

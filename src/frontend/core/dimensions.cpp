@@ -21,8 +21,7 @@ graph::Value* Dimensions::dimension_value(const Dim& dim) {
     const graph::Block* block = table_.block_of(symbol);
     return block != nullptr && !writer_.is_body(block);
   });
-  if (is_of_block)
-    return op::size(writer_.builder(), {}, {{"of", graph::AttributeValue(dim)}});
+  if (is_of_block) return op::size(writer_.builder(), {}, {{"of", graph::AttributeValue(dim)}});
   graph::Value*& value = of_formulas_[key];
   if (value == nullptr) {
     graph::Builder root = writer_.root_builder();

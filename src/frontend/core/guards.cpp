@@ -38,10 +38,9 @@ bool Guards::follow(graph::Value* test, const Object& example, int fact_number) 
   record.span = frames_.user_span();
   auto id = static_cast<int64_t>(writer_.output().tests.size());
   writer_.output().tests.push_back(std::move(record));
-  graph::Value* condition =
-      outcome ? test
-              : (test->type.is_tensor() ? op::logical_not : op::scalar_not)(
-                    writer_.builder(), {test});
+  graph::Value* condition = outcome ? test
+                                    : (test->type.is_tensor() ? op::logical_not : op::scalar_not)(
+                                          writer_.builder(), {test});
   writer_.builder().append(op::guard, {condition},
                            {{"id", id}, {"reason", std::string("branch_changed")}});
   // A test that the source does not show (that a slice ends within the tensor) is written out.

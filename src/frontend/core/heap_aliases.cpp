@@ -5,12 +5,12 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/policy.h"
 #include "frontend/core/heap.h"
 #include "frontend/core/heap_places.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/operations.h"
-#include "base/policy.h"
 #include "frontend/core/resolver.h"
 #include "frontend/values/constants.h"
 

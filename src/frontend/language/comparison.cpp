@@ -20,11 +20,10 @@
 #include "frontend/objects/set_methods.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
-#include "ops/list.h"
-#include "python/integer.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/operands.h"
+#include "ops/list.h"
 #include "python/integer.h"
 
 namespace janus::frontend {

@@ -4,8 +4,8 @@
 
 #include "frontend/control/branches.h"
 #include "frontend/control/optional.h"
-#include "frontend/control/symbolic_lists.h"
 #include "frontend/control/run_time_items.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/settled.h"

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "base/policy.h"
 #include "frontend/control/branches.h"
 #include "frontend/control/counted.h"
+#include "frontend/control/fork.h"
 #include "frontend/control/loops.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/operations.h"
@@ -16,11 +18,6 @@
 #include "frontend/objects/iteration.h"
 #include "frontend/values/restart.h"
 #include "frontend/values/truth.h"
-#include "frontend/core/flags.h"
-#include "frontend/core/operations.h"
-#include "frontend/language/iterated.h"
-#include "base/policy.h"
-#include "frontend/control/fork.h"
 
 namespace janus::frontend {
 

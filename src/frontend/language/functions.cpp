@@ -10,10 +10,10 @@
 #include "frontend/language/evaluation.h"
 #include "frontend/recursion/recursion.h"
 #include "frontend/values/make.h"
-#include "speculate/hooks.h"
 #include "graph/op.h"
 #include "ops/list.h"
 #include "ops/number.h"
+#include "speculate/hooks.h"
 
 namespace janus::frontend {
 

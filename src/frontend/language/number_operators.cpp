@@ -8,8 +8,8 @@
 #include "frontend/language/numbers.h"
 #include "frontend/language/python_calls.h"
 #include "frontend/values/operands.h"
-#include "python/integer.h"
 #include "ops/list.h"
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -115,8 +115,8 @@ bool may_divide_by_zero(Operator op, const Value& divisor) {
 /// Guards that the number is not negative.
 bool assume_not_negative(Interpreter& interpreter, const Value& number) {
   graph::Builder& builder = interpreter.builder();
-  graph::Value* fits = op::scalar_ge(
-      builder, {interpreter.graph_value(number), builder.constant(int64_t{0})});
+  graph::Value* fits =
+      op::scalar_ge(builder, {interpreter.graph_value(number), builder.constant(int64_t{0})});
   return interpreter.follow(fits, Object::borrow(Py_True), -1);
 }
 
@@ -137,13 +137,11 @@ Value shifted(Interpreter& interpreter, Operator op, const Value& left, const Va
   if (!assume_not_negative(interpreter, right)) return nullptr;
   // Exact as a float, which an int must not be: its power is one only if the exponent says so.
   const Value power = convert_number(
-      interpreter,
-      interpreter.number(op::scalar_pow(builder, {builder.constant(2.0), count})),
+      interpreter, interpreter.number(op::scalar_pow(builder, {builder.constant(2.0), count})),
       Type::Kind::i64);
   const graph::OpDef& moves = op == Operator::LShift ? op::scalar_mul : op::scalar_floordiv;
-  return interpreter.number(moves(builder, {interpreter.graph_value(left),
-                                                           interpreter.graph_value(power)}),
-                            example);
+  return interpreter.number(
+      moves(builder, {interpreter.graph_value(left), interpreter.graph_value(power)}), example);
 }
 
 Value with_example(Value number, const Object& example) {
@@ -201,8 +199,8 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
   const Object example = example_of_binary(interpreter, op, left, right);
   if (std::optional<Dim> dim = dim_arithmetic(op, left, right)) {
     if (may_divide_by_zero(op, right))
-      (*scalar_operator(op))(
-          interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
+      (*scalar_operator(op))(interpreter.builder(),
+                             {interpreter.graph_value(left), interpreter.graph_value(right)});
     return interpreter.dimension(*dim);
   }
   const bool shifts = op == Operator::LShift || op == Operator::RShift;

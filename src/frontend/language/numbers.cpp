@@ -3,17 +3,17 @@
 
 #include <cmath>
 
-#include "frontend/core/object_kinds.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/settled.h"
 #include "frontend/objects/instances.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/truth.h"
-#include "python/integer.h"
 #include "ops/list.h"
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -29,8 +29,8 @@ Value convert_number(Interpreter& interpreter, const Value& value, Type::Kind ki
   if (kind == Type::Kind::i64 && number.type == Type::Kind::f64 && number.example &&
       is_awaited(interpreter, PyExc_ValueError))
     follow_raising(interpreter,
-                   interpreter.number(op::scalar_isnan(
-                       interpreter.builder(), {interpreter.graph_value(value)})),
+                   interpreter.number(
+                       op::scalar_isnan(interpreter.builder(), {interpreter.graph_value(value)})),
                    std::isnan(PyFloat_AsDouble(number.example.get())));
   Object example;
   if (number.example)
@@ -41,8 +41,8 @@ Value convert_number(Interpreter& interpreter, const Value& value, Type::Kind ki
   const graph::OpDef& converts = kind == Type::Kind::i64   ? op::scalar_int
                                  : kind == Type::Kind::f64 ? op::scalar_float
                                                            : op::scalar_bool;
-  return interpreter.number(
-      converts(interpreter.builder(), {interpreter.graph_value(value)}), example);
+  return interpreter.number(converts(interpreter.builder(), {interpreter.graph_value(value)}),
+                            example);
 }
 
 Value plain_number(Interpreter& interpreter, const Value& value,

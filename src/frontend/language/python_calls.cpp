@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/policy.h"
 #include "frontend/control/effects.h"
 #include "frontend/control/list_parts.h"
 #include "frontend/control/run_time_items.h"
@@ -16,19 +17,9 @@
 #include "frontend/language/special_callables.h"
 #include "frontend/objects/subscripts.h"
 #include "frontend/tensors/tensor.h"
-#include "base/policy.h"
-#include "ops/list.h"
-#include "frontend/values/number_kinds.h"
 #include "frontend/values/make.h"
 #include "frontend/values/number_kinds.h"
 #include "ops/list.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/control/list_parts.h"
-#include "frontend/control/effects.h"
-#include "frontend/core/operations.h"
-#include "frontend/language/special_callables.h"
-#include "frontend/control/run_time_items.h"
 
 namespace janus::frontend {
 

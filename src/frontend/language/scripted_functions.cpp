@@ -8,15 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "frontend/language/calls.h"
 #include "base/policy.h"
-#include "ops/list.h"
-#include "frontend/values/constants.h"
-#include "frontend/core/torch_objects.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/torch_objects.h"
+#include "frontend/language/calls.h"
 #include "frontend/language/functions.h"
 #include "frontend/values/constants.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 

@@ -1,12 +1,11 @@
 // Implements execute(): one function a kind of simple statement. Compound statements are in
 // control_flow.cpp, handlers.cpp and match.cpp.
-#include "frontend/language/evaluation.h"
-
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
 #include "frontend/language/assignment.h"
 #include "frontend/language/control_flow.h"
+#include "frontend/language/evaluation.h"
 #include "frontend/language/functions.h"
 #include "frontend/language/handlers.h"
 #include "frontend/language/match.h"

@@ -17,7 +17,6 @@
 #include "frontend/objects/protocol.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
-#include "frontend/values/symbolic_list.h"
 #include "frontend/values/make.h"
 #include "frontend/values/symbolic_list.h"
 

@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "frontend/control/entry_lists.h"
-#include "frontend/core/class_of.h"
+#include "frontend/control/list_order.h"
+#include "frontend/control/list_reductions.h"
 #include "frontend/control/symbolic_lists.h"
+#include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
@@ -21,16 +23,8 @@
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "frontend/values/restart.h"
-#include "ops/list.h"
 #include "frontend/values/symbolic_list.h"
-#include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/core/class_of.h"
-#include "frontend/core/operations.h"
-#include "frontend/library/special_callables.h"
-#include "frontend/control/list_reductions.h"
-#include "frontend/control/list_order.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 

@@ -14,13 +14,6 @@
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "syntax/tree.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/control/list_parts.h"
-#include "frontend/core/operations.h"
-#include "frontend/library/special_callables.h"
-#include "frontend/control/journal.h"
-#include "frontend/control/effects.h"
 
 namespace janus::frontend {
 

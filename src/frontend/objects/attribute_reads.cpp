@@ -1,12 +1,11 @@
 // Reads attributes by the kind of the value that is asked.
-#include "frontend/objects/attributes.h"
-
 #include "frontend/control/optional.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/settled.h"
 #include "frontend/objects/attribute_lookup.h"
+#include "frontend/objects/attributes.h"
 #include "frontend/objects/container_methods.h"
 #include "frontend/objects/virtual_attributes.h"
 

@@ -1,18 +1,16 @@
 // Attributes written and deleted, as the class of the object says: `__setattr__`, properties,
 // slots, dictionaries.
-#include "frontend/objects/attributes.h"
-
 #include <structmember.h>
 
 #include "frontend/autograd/tensor_properties.h"
 #include "frontend/core/class_of.h"
+#include "frontend/core/heap_places.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/operations.h"
 #include "frontend/objects/attribute_lookup.h"
+#include "frontend/objects/attributes.h"
 #include "frontend/objects/named_attribute.h"
 #include "frontend/objects/run_time_attributes.h"
-#include "frontend/objects/attributes.h"
-#include "frontend/core/heap_places.h"
 #include "frontend/objects/virtual_attributes.h"
 #include "frontend/tensors/tensor.h"
 
@@ -107,7 +105,7 @@ class Store : NamedAttribute {
     Heap::Target target = interpreter_.attributes_target(known_);
     if (target.table == nullptr) refuse();
     interpreter_.write_place(target, name_, interpreter_.sources().step(kind, path(), name_),
-                Held::stored(element_));
+                             Held::stored(element_));
   }
 
   /// Writes an attribute of a class that holds a plain value; methods and descriptors are refused.
@@ -141,8 +139,8 @@ class Store : NamedAttribute {
     target.owner = path();
     target.object = known_.object;
     interpreter_.write_place(target, name_,
-                interpreter_.sources().step(Source::Kind::attribute, path(), name_),
-                Held::stored(element_));
+                             interpreter_.sources().step(Source::Kind::attribute, path(), name_),
+                             Held::stored(element_));
   }
 
   /// A descriptor whose class is written in Python.

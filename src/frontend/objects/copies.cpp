@@ -4,10 +4,6 @@
 #include <set>
 
 #include "frontend/autograd/grad_attribute.h"
-#include "frontend/tensors/callables.h"
-#include "frontend/tensors/tensor.h"
-#include "frontend/values/strides.h"
-#include "frontend/values/constants.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/objects/special_callables.h"

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "frontend/core/object_kinds.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/container_classes.h"

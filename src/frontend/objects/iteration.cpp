@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "frontend/control/outcomes.h"
-#include "frontend/core/object_kinds.h"
 #include "frontend/core/class_of.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/dict_views.h"

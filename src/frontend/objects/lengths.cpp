@@ -3,8 +3,8 @@
 #include "frontend/objects/lengths.h"
 
 #include "frontend/control/entry_lists.h"
-#include "frontend/control/symbolic_lists.h"
 #include "frontend/control/run_time_items.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/operations.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/container_classes.h"

@@ -7,7 +7,9 @@
 
 #include "frontend/control/counted.h"
 #include "frontend/control/entry_lists.h"
+#include "frontend/control/list_order.h"
 #include "frontend/control/list_parts.h"
+#include "frontend/control/list_reductions.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
@@ -19,8 +21,6 @@
 #include "frontend/objects/lists.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
-#include "frontend/control/list_order.h"
-#include "frontend/control/list_reductions.h"
 
 namespace janus::frontend {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontend/control/entry_lists.h"
+#include "frontend/control/list_order.h"
 #include "frontend/control/list_parts.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/flags.h"
@@ -23,7 +24,6 @@
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
-#include "frontend/control/list_order.h"
 
 namespace janus::frontend {
 

@@ -6,6 +6,7 @@
 #include "frontend/control/run_time_reads.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/heap.h"
+#include "frontend/core/heap_places.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
@@ -15,7 +16,6 @@
 #include "frontend/objects/named_attribute.h"
 #include "frontend/values/class_sets.h"
 #include "ops/list.h"
-#include "frontend/core/heap_places.h"
 
 namespace janus::frontend {
 
@@ -153,8 +153,8 @@ class Attributes {
     };
     if (kind->tp_descr_set != nullptr || type->tp_dictoffset == 0) return of_class();
     // The object's own dictionary comes first.
-    graph::Value* own = op::object_has_attribute(interpreter_.builder(),
-                                                               {object_->value}, {{"name", name_}});
+    graph::Value* own =
+        op::object_has_attribute(interpreter_.builder(), {object_->value}, {{"name", name_}});
     if (kind->tp_descr_get != nullptr) {
       interpreter_.guard_kinds(op::scalar_not(interpreter_.builder(), {own}), fact_);
       return of_class();
@@ -168,8 +168,8 @@ class Attributes {
     attributes.set("name", name_);
     if (is_slot) attributes.set("slot", true);
     graph::Node* node = interpreter_.builder().append_unchecked(
-        op::object_attribute, std::vector<graph::Value*>{object_->value},
-        std::move(attributes), {type_seen(seen_.get())});
+        op::object_attribute, std::vector<graph::Value*>{object_->value}, std::move(attributes),
+        {type_seen(seen_.get())});
     Value value = read_value(interpreter_, node->output(), seen_.get());
     if (auto* part = as<RuntimeObject>(value)) part->example = example_part();
     return value;
@@ -211,11 +211,10 @@ graph::Value* run_time_has_attribute(Interpreter& interpreter, const RuntimeObje
       interpreter.refuse(ReasonCode::expression,
                          cat("whether a ", as_type(each)->tp_name, " has the attribute ", name));
   }
-  graph::Value* own = op::object_has_attribute(interpreter.builder(), {object.value},
-                                                             {{"name", name}});
+  graph::Value* own =
+      op::object_has_attribute(interpreter.builder(), {object.value}, {{"name", name}});
   graph::Value* written = interpreter.met_writes().has(object, name);
-  return written == nullptr ? own
-                            : op::scalar_or(interpreter.builder(), {own, written});
+  return written == nullptr ? own : op::scalar_or(interpreter.builder(), {own, written});
 }
 
 void write_run_time_attribute(Interpreter& interpreter,

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <map>
 
+#include "base/policy.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/heap.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/operations.h"
-#include "frontend/objects/special_callables.h"
-#include "base/policy.h"
 #include "frontend/objects/folding.h"
+#include "frontend/objects/special_callables.h"
 
 namespace janus::frontend {
 

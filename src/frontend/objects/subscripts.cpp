@@ -5,15 +5,19 @@
 #include <algorithm>
 
 #include "frontend/control/effects.h"
+#include "frontend/control/list_order.h"
+#include "frontend/control/list_parts.h"
 #include "frontend/control/optional.h"
 #include "frontend/control/slice_positions.h"
-#include "frontend/core/class_of.h"
-#include "frontend/control/list_parts.h"
 #include "frontend/control/symbolic_lists.h"
+#include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/flags.h"
 #include "frontend/core/heap.h"
 #include "frontend/core/keys.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/settled.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/container_classes.h"
@@ -26,19 +30,7 @@
 #include "frontend/values/make.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/symbolic_list.h"
-#include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/class_of.h"
-#include "frontend/core/settled.h"
-#include "frontend/core/keys.h"
-#include "frontend/core/heap.h"
-#include "frontend/core/flags.h"
-#include "frontend/control/effects.h"
-#include "frontend/core/operations.h"
-#include "frontend/control/slice_positions.h"
-#include "frontend/core/object_kinds.h"
 #include "ops/list.h"
-#include "frontend/control/list_order.h"
 
 namespace janus::frontend {
 
@@ -247,7 +239,7 @@ void write_real_dict(Interpreter& interpreter, const RealDict& dict, const Value
     kind = Source::Kind::instance_value;
   }
   interpreter.write_place(target, object, interpreter.sources().step(kind, target.owner, object),
-              Held::stored(element));
+                          Held::stored(element));
 }
 
 }  // namespace

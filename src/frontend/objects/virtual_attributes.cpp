@@ -144,8 +144,8 @@ void write_tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tens
     interpreter.refuse(ReasonCode::would_raise, cat("AttributeError: ", name));
   const Source* place =
       interpreter.sources().step(Source::Kind::instance_value, tensor.source, key);
-  interpreter.write_place(interpreter.attributes_target({tensor.object, tensor.source}), key,
-              place, Held::stored(value));
+  interpreter.write_place(interpreter.attributes_target({tensor.object, tensor.source}), key, place,
+                          Held::stored(value));
 }
 
 namespace {

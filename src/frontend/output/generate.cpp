@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "base/policy.h"
 #include "base/time_budget.h"
+#include "frontend/autograd/gradient_flags.h"
 #include "frontend/control/entry_lists.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/interpreter.h"
@@ -21,14 +22,6 @@
 #include "graph/op.h"
 #include "ops/promotion.h"
 #include "speculate/reason_record.h"
-#include "frontend/values/restart.h"
-#include "frontend/output/special_callables.h"
-#include "frontend/output/operations.h"
-#include "frontend/core/operations.h"
-#include "frontend/core/recursion_state.h"
-#include "frontend/output/entry.h"
-#include "frontend/recursion/met_writes.h"
-#include "frontend/autograd/gradient_flags.h"
 
 namespace janus::frontend {
 

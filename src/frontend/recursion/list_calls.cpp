@@ -24,8 +24,7 @@ Value concatenated(Interpreter& interpreter, const Rolled& list, int64_t dim) {
                                          {{"dim", dim}, {"size", size_attribute(size)}});
   graph::Shape shape = each;
   shape[static_cast<size_t>(dim)] = size * each[static_cast<size_t>(dim)];
-  graph::Value* value =
-      op::reshape(interpreter.builder(), {stacked}, {{"shape", shape}});
+  graph::Value* value = op::reshape(interpreter.builder(), {stacked}, {{"shape", shape}});
   return tensor_of_list(interpreter, list, value, "cat");
 }
 

@@ -11,6 +11,7 @@
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/operations.h"
 #include "frontend/objects/attributes.h"
+#include "frontend/objects/lengths.h"
 #include "frontend/tensors/grad_fn_name.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/class_sets.h"
@@ -20,13 +21,6 @@
 #include "ops/list.h"
 #include "passes/reach/list_reach.h"
 #include "speculate/test_number.h"
-#include "frontend/values/truth.h"
-#include "frontend/values/make.h"
-#include "frontend/values/class_sets.h"
-#include "frontend/tensors/grad_fn_name.h"
-#include "frontend/core/operations.h"
-#include "frontend/control/run_time_items.h"
-#include "frontend/objects/lengths.h"
 
 namespace janus::frontend {
 

@@ -1,8 +1,9 @@
 #include "frontend/recursion/outside_changes.h"
-#include "frontend/core/heap.h"
-#include "frontend/values/symbolic_list.h"
 
 #include <algorithm>
+
+#include "frontend/core/heap.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 

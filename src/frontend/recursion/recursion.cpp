@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "base/policy.h"
 #include "frontend/core/heap.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/recursion_state.h"
 #include "frontend/recursion/recursive_body.h"
 #include "frontend/recursion/recursive_call.h"
 #include "frontend/recursion/recursive_function.h"
-#include "base/policy.h"
-#include "graph/functions.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/symbolic_list.h"
 #include "graph/functions.h"

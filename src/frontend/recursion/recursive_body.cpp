@@ -4,9 +4,7 @@
 #include <functional>
 #include <set>
 
-#include "frontend/tensors/tensor.h"
 #include "base/policy.h"
-#include "ops/list.h"
 #include "frontend/core/recursion_state.h"
 #include "frontend/recursion/activation.h"
 #include "frontend/tensors/tensor.h"

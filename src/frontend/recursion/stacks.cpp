@@ -10,12 +10,11 @@
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
+#include "frontend/objects/lengths.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/symbolic_list.h"
 #include "frontend/values/unnamed_sizes.h"
-#include "frontend/core/operations.h"
-#include "frontend/objects/lengths.h"
 #include "ops/list.h"
 
 namespace janus::frontend {

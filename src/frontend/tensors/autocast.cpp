@@ -6,12 +6,6 @@
 #include "frontend/core/autocast_state.h"
 #include "frontend/core/grad_mode.h"
 #include "frontend/core/interpreter.h"
-#include "frontend/tensors/tensor.h"
-#include "graph/op.h"
-#include "ops/list.h"
-#include "speculate/describe.h"
-#include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -19,6 +13,8 @@
 #include "frontend/tensors/special_callables.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/make.h"
+#include "graph/op.h"
+#include "ops/list.h"
 #include "speculate/describe.h"
 
 namespace janus::frontend {

@@ -62,7 +62,7 @@ void expect_known_place(const Frames& frames, const std::string& name,
     const bool is_fresh = memory == tensor && memory->source == nullptr && is_contiguous(*tensor);
     if (!is_as_before && !is_fresh)
       frames.refuse(ReasonCode::unsupported_tensor,
-                         cat(name, " of a tensor of which only eager knows how it lies in memory"));
+                    cat(name, " of a tensor of which only eager knows how it lies in memory"));
   }
 }
 

@@ -31,10 +31,10 @@ void check_aliases_unchanged(const Frames& frames, const Tensor& tensor) {
   for (const PossibleAlias& alias : tensor.possible_aliases)
     if (auto other = alias.tensor.lock(); other != nullptr && other->version != alias.version)
       frames.refuse(ReasonCode::unsupported_tensor,
-                         "a tensor that may be another one, which was written");
+                    "a tensor that may be another one, which was written");
   if (tensor.taken_from != nullptr && tensor.seen_version != memory_of(&tensor)->version)
     frames.refuse(ReasonCode::unsupported_tensor,
-                       "a tensor that may share memory with another one, which was written");
+                  "a tensor that may share memory with another one, which was written");
 }
 
 }  // namespace

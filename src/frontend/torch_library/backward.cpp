@@ -6,13 +6,15 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "frontend/autograd/gradient_nodes.h"
-#include "frontend/autograd/grad_attribute.h"
 #include "base/mutation.h"
 #include "frontend/autograd/custom_gradient.h"
+#include "frontend/autograd/grad_attribute.h"
+#include "frontend/autograd/gradient_flags.h"
 #include "frontend/autograd/gradient_nodes.h"
+#include "frontend/autograd/gradients.h"
 #include "frontend/autograd/leaf_hooks.h"
 #include "frontend/autograd/reached.h"
+#include "frontend/autograd/tracked_values.h"
 #include "frontend/control/optional.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
@@ -25,19 +27,10 @@
 #include "frontend/values/strides.h"
 #include "graph/functions.h"
 #include "ops/list.h"
-#include "frontend/values/make.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/core/settled.h"
-#include "frontend/core/operations.h"
-#include "frontend/torch_library/special_callables.h"
-#include "frontend/tensors/autocast.h"
 #include "passes/gradient/reachable.h"
 #include "passes/gradient/saved_values.h"
 #include "passes/reach/reachability.h"
 #include "passes/structure/captures.h"
-#include "frontend/autograd/tracked_values.h"
-#include "frontend/autograd/gradient_flags.h"
-#include "frontend/autograd/gradients.h"
 
 namespace janus::frontend {
 

@@ -4,6 +4,7 @@
 
 #include "base/mutation.h"
 #include "frontend/autograd/custom_gradient.h"
+#include "frontend/autograd/gradient_flags.h"
 #include "frontend/core/custom_gradient_record.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/grad_mode.h"
@@ -14,20 +15,12 @@
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/tensors/tensor.h"
-#include "ops/list.h"
+#include "frontend/torch_library/special_callables.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/core/keys.h"
-#include "frontend/core/custom_gradient_record.h"
-#include "frontend/core/tensor_hooks.h"
-#include "frontend/core/operations.h"
-#include "frontend/torch_library/special_callables.h"
-#include "frontend/core/grad_mode.h"
-#include "passes/reach/reachability.h"
+#include "ops/list.h"
 #include "passes/gradient/reachable.h"
-#include "frontend/autograd/gradient_flags.h"
+#include "passes/reach/reachability.h"
 
 namespace janus::frontend {
 

@@ -1,14 +1,11 @@
 // How tensors were made before torch.tensor, and the names of their classes.
 #pragma once
 
-#include "graph/graph.h"
-#include "graph/type.h"
 #include <optional>
 #include <span>
 #include <string_view>
 
-#include "graph/type.h"
-
+#include "graph/graph.h"
 #include "graph/type.h"
 
 namespace janus::frontend {

@@ -3,19 +3,18 @@
 // operators' (ops/recurrent.h).
 #include <algorithm>
 
+#include "base/policy.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
-#include "frontend/torch_library/special_callables.h"
-#include "base/policy.h"
-#include "ops/recurrent.h"
-#include "ops/list.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/functions.h"
 #include "frontend/tensors/callables.h"
+#include "frontend/tensors/described_call.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/torch_library/special_callables.h"
 #include "frontend/values/make.h"
-#include "frontend/tensors/described_call.h"
+#include "ops/list.h"
+#include "ops/recurrent.h"
 
 namespace janus::frontend {
 

@@ -2,33 +2,25 @@
 // object: metadata, conversions, item().
 #include <algorithm>
 
+#include "base/policy.h"
+#include "frontend/control/list_reductions.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/subscripts.h"
-#include "frontend/control/symbolic_lists.h"
 #include "frontend/tensors/callables.h"
+#include "frontend/tensors/described_call.h"
 #include "frontend/tensors/tensor.h"
-#include "frontend/values/strides.h"
-#include "base/policy.h"
-#include "ops/list.h"
 #include "frontend/torch_library/legacy_tensors.h"
 #include "frontend/torch_library/special_callables.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/strides.h"
-#include "ops/list.h"
 #include "frontend/values/symbolic_list.h"
-#include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/core/class_of.h"
-#include "frontend/core/operations.h"
-#include "frontend/torch_library/special_callables.h"
-#include "frontend/control/list_reductions.h"
-#include "frontend/tensors/described_call.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 

@@ -1,4 +1,5 @@
 #include "frontend/values/number_kinds.h"
+
 #include "python/integer.h"
 
 namespace janus::frontend {

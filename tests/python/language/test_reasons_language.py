@@ -144,7 +144,9 @@ CASES = {
     ],
     "expression": [
         Refused("isinstance(map(int, [1]), int)", "isinstance()"),
-        Refused("isinstance('a', Rows)", "isinstance() of a union whose members are not all classes"),
+        Refused(
+            "isinstance('a', Rows)", "isinstance() of a union whose members are not all classes"
+        ),
         Refused("callable(map(int, [1]))", "callable()"),
         Refused("str(ImportError('a'))", "the text of an exception"),
         Refused("Cached().second", "a cached property of another name"),
