@@ -1,5 +1,6 @@
 // Attributes written and deleted, as the class of the object says: `__setattr__`, properties,
 // slots, dictionaries.
+#include <Python.h>
 #include <structmember.h>
 
 #include "frontend/autograd/tensor_properties.h"
