@@ -1,8 +1,9 @@
 // Sides of `if`s that hold operators, as parts of a plan: both are known before they are taken.
 #include <gtest/gtest.h>
 
+#include "../../passes/random_program.h"
+#include "../random_runs.h"
 #include "passes/pipeline/pipeline.h"
-#include "random_runs.h"
 
 namespace janus::execute {
 namespace {

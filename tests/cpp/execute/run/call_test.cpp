@@ -2,10 +2,11 @@
 // compared with the reference interpreter.
 #include <gtest/gtest.h>
 
+#include "../../passes/random_program.h"
+#include "../random_runs.h"
 #include "passes/gradient/differentiate.h"
 #include "passes/lowering/decompose.h"
 #include "passes/pipeline/pipeline.h"
-#include "random_runs.h"
 
 namespace janus::execute {
 namespace {

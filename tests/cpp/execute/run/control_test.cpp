@@ -4,9 +4,10 @@
 
 #include <cmath>
 
+#include "../../passes/random_program.h"
+#include "../random_runs.h"
 #include "passes/gradient/split_gradient.h"
 #include "passes/pipeline/pipeline.h"
-#include "random_runs.h"
 
 namespace janus::execute {
 namespace {

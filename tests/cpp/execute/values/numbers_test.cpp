@@ -19,7 +19,7 @@ class NumbersTest : public testing::Test {
  protected:
   bool run(const graph::OpDef& op, Slot a, Slot b) {
     slots = {std::move(a), std::move(b), Slot()};
-    return run_number(ops::number_function(op), {slots.data(), inputs, outputs});
+    return run_number(op.number, {slots.data(), inputs, outputs});
   }
   std::array<Slot, 3> slots;
 };
