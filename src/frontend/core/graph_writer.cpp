@@ -27,6 +27,12 @@ GraphWriter::GraphWriter(const speculate::Call& call)
   output_.sources = std::make_shared<speculate::SourceTable>();
 }
 
+graph::Builder GraphWriter::root_builder() {
+  graph::Builder builder(output_.graph);
+  builder.set_span(builder_.span());
+  return builder;
+}
+
 void GraphWriter::enter_block(graph::Block& block) {
   graph::SourceSpan span = builder_.span();
   builder_ = graph::Builder(output_.graph, block);

@@ -30,7 +30,7 @@ class GraphWriter {
   /// Appends to the block at hand.
   graph::Builder& builder() { return builder_; }
   /// Appends to the graph's body: what reads the entry is seen by all blocks.
-  graph::Builder root_builder() { return graph::Builder(output_.graph); }
+  graph::Builder root_builder();
   /// The span of what was built last.
   const graph::SourceSpan& last_span() const { return builder_.span(); }
   /// The block at hand, and whether one is the graph's body.

@@ -7,15 +7,15 @@
 
 namespace janus::frontend {
 
-/// What gives an element, in the scope of its clauses.
+/// The clauses of a comprehension, and what evaluates an element in their scope.
 struct ElementMaker {
   const std::vector<syntax::Comprehension>& generators;
   const syntax::Scope* scope;
   std::function<Value()> element;
 };
 
-/// The elements as a list. Its clauses are loops of the graph where the number of their rounds
-/// varied, if `may_roll`; conditions that only the run decides are branches.
+/// The elements as a list. If `may_roll`, clauses whose number of iterations varied are loops of
+/// the graph; conditions that only the run decides are branches.
 std::shared_ptr<Sequence> list_of_elements(Interpreter& interpreter, const ElementMaker& maker,
                                            bool may_roll);
 

@@ -1,4 +1,4 @@
-// What a `for` loop or a comprehension goes over.
+// Iterables of `for` loops and comprehensions: a value, or a counted range of iterations.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace janus::frontend {
 
-/// What an expression gives to be iterated over.
+/// An iterable.
 struct Iterated {
   Value value;                     ///< null if it is counted
   std::optional<Counted> counted;  ///< range(), rows of a tensor, enumerate() and zip() of such

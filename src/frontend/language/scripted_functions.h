@@ -5,8 +5,8 @@
 
 namespace janus::frontend {
 
-/// Calls such a function by its Python source; null: it is none, or TorchScript would not mean the
-/// same by it.
+/// Calls such a function by its Python source; null if it is none, or if TorchScript may compute
+/// something else than that source.
 Value call_scripted(Interpreter& interpreter, const Known& known, const CallArguments& arguments);
 
 }  // namespace janus::frontend

@@ -1,20 +1,25 @@
-// Strings: f-strings and formatting; with parts that the graph computes they are made after the
-// run.
+// Formatting: f-strings, format() and str() of values. A text with parts that the graph computes is
+// deferred: Python makes it after the run.
 #pragma once
 
 #include "frontend/core/interpreter.h"
 
 namespace janus::frontend {
 
+/// The text of an f-string.
 Value join_formatted(Interpreter& interpreter, const syntax::JoinedStr& string);
+
 /// format(value, spec) after `conversion` ('r', 's', 'a' or -1).
 Value format_value(Interpreter& interpreter, const Value& value, int conversion, const Value& spec);
-/// The text of an object whose class says it in Python, or of an exception; null for all else.
+
+/// str(value) of an exception, or of an object whose class defines it in Python; null for others.
 Value shown_text(Interpreter& interpreter, const Value& value);
-/// The same of a function that formats its arguments, which must not raise for any values that
-/// these may have: refused otherwise.
+
+/// Defers a call of a function that formats its arguments; refuses if the call may raise for some
+/// values of the arguments.
 Value defer_formatting(Interpreter& interpreter, PyObject* callable,
                        const CallArguments& arguments);
+
 /// Whether making the value needs results of the run.
 bool needs_run(const Value& value);
 

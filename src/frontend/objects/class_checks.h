@@ -1,6 +1,6 @@
-// What isinstance and issubclass ask: the classes of their second argument, and what such a class
-// says of a class or object. Answers that can change while the program runs are assumed not to, or
-// refused.
+// isinstance and issubclass: the classes of their second argument, and the answers of metaclasses
+// and abstract base classes. An answer that can change while the program runs is assumed to stay,
+// or refused.
 #pragma once
 
 #include "frontend/core/interpreter.h"
@@ -19,6 +19,7 @@ Value asked_metaclass(Interpreter& interpreter, const Value& of, const char* met
 /// metaclass of the program's. `instance`: one of them, if there is one already.
 bool has_instances_of(Interpreter& interpreter, PyTypeObject* type, PyObject* of,
                       PyObject* instance);
+
 /// issubclass, also without such code.
 bool is_subclass(Interpreter& interpreter, PyTypeObject* type, PyObject* of);
 

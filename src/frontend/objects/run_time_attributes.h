@@ -1,4 +1,5 @@
-// Attributes of objects that only the run meets: read there, of the kinds that the profile saw.
+// Attributes of objects that are discovered at run time. They are read in the graph, for the
+// classes that the profile saw.
 #pragma once
 
 #include <memory>
