@@ -1,4 +1,4 @@
-// Tensors of one layout that a run makes again and again, as in the rounds of a loop: once nobody
+// Tensors of one layout that a run makes again and again, as in the iterations of a loop: once nobody
 // else refers to one, it is used again instead of a new one.
 #pragma once
 

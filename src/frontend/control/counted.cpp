@@ -168,7 +168,7 @@ Value expected_elements(Interpreter& interpreter, const RuntimeObject& object, i
   const speculate::NodeFact* seen = interpreter.fact(iterable);
   if (rounds == nullptr || seen == nullptr || rounds->most_trips < 0 ||
       rounds->least_trips != rounds->most_trips)
-    interpreter.refuse(ReasonCode::dynamic_control, "the rounds over a list met at run time");
+    interpreter.refuse(ReasonCode::dynamic_control, "the iterations over a list met at run time");
   Value length = run_time_length(interpreter, object, iterable);
   Value same =
       compare(interpreter, CompareOperator::Eq, length, interpreter.integer(rounds->most_trips));

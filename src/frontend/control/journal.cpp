@@ -72,7 +72,7 @@ void Journal::add(const Template& call) {
   for (const graph::Value* value : values)
     if (!value->type.is_tensor() && !value->type.is_number())
       interpreter_.refuse(ReasonCode::dynamic_value,
-                          "a text of a list that a round of a loop makes");
+                          "a text of a list that an iteration of a loop makes");
   const size_t which = entry_of(std::move(form), values);
   if (state_.order == nullptr) state_.order = new_list();
   append(interpreter_, *state_.order, interpreter_.integer(static_cast<int64_t>(which)));

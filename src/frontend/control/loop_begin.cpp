@@ -104,7 +104,7 @@ Value Loop::instantiate(const Passage& passage, const Value& initial, const Para
       return instantiate_last(passage, initial, name, parameter);
     case Passage::Kind::unmerged:
       return std::make_shared<Unmerged>(
-          test_, cat(name, " is not the same kind of thing in all rounds: ", passage.why_not),
+          test_, cat(name, " is not of the same kind in all iterations: ", passage.why_not),
           /*in_first_round=*/true);
     case Passage::Kind::parts:
       return instantiate_parts(passage, initial, parameter, name);
@@ -151,7 +151,7 @@ Value Loop::instantiate_last(const Passage& passage, const Value& initial, const
   Value unreadable = initial;
   if (initial == nullptr)
     unreadable = std::make_shared<Unmerged>(
-        test_, cat(name, " is read in a round of the loop before it is set in it"));
+        test_, cat(name, " is read in an iteration of the loop before it is set there"));
   if (at_ != nullptr) {
     for (const graph::Type& type : passage.types) parameter(placeholder(type));
     return unreadable;

@@ -122,7 +122,7 @@ void Loop::add_place(const Heap::Table& now, const Heap::Change& change) {
 void Loop::collect_real_list(PyObject* object, const Heap::List& now) {
   if (interpreter_.heap.has_opened(object, heap_)) {
     if (now.twin->elements != before_.elements_of(object, now))
-      fail("a list of before the call changes in it");
+      fail("a list that existed before the call changes in it");
     return;
   }
   if (heap_.has_list(object)) return;  // what it holds is that of a list like others
@@ -180,7 +180,7 @@ void Loop::begin_growth(Sequence& sequence, const Elements& initial) {
   if (!form) fail(why);
   for (const graph::Type& type : list_types(*form))
     if (is_sized_inside(type))
-      fail("a list grows by elements of a size of their own in each round");
+      fail("a list grows by elements whose size differs from iteration to iteration");
   if (end != nullptr) growth.front = end->front;
   growth.form = *form;
   growth_.emplace(&sequence, std::move(growth));
@@ -192,7 +192,7 @@ void Loop::collect_contents(Tensor& tensor, const TensorState& initial) {
   if (becomes_tracked && tensor.source == nullptr && tensor.base == nullptr) {
     needs_round_ = true;
     if (tracked_contents_.insert(&tensor).second) {
-      if (attempt_ > 0) fail_first_round("a tensor requires a gradient only after several rounds");
+      if (attempt_ > 0) fail_first_round("a tensor requires a gradient only after several iterations");
       settled_ = false;
     }
   } else if (tensor.requires_grad != initial.requires_grad || tensor.is_leaf != initial.is_leaf) {
@@ -204,7 +204,7 @@ void Loop::collect_contents(Tensor& tensor, const TensorState& initial) {
   // A view is taken again of what its base then is.
   if (tensor.base != nullptr) return;
   if (!carried && tensor.value == initial.value) return;
-  if (tensor.source != nullptr) fail("it writes a tensor of before the call");
+  if (tensor.source != nullptr) fail("it writes a tensor that existed before the call");
   if (initial.requires_grad && initial.is_leaf) fail("it writes a leaf");
   tracks_ = tracks_ || tensor.requires_grad;
   if (!carried) {

@@ -89,7 +89,7 @@ bool Loop::join(Passage& passage, const Value& initial, const Value& end, std::s
   if (passage.kind == Passage::Kind::last) return join_last(passage, initial, end, why);
   if (passage.kind == Passage::Kind::same) {
     if (initial == nullptr || end == nullptr) {
-      why = "it is not set in each round";
+      why = "it is not set in each iteration";
       return false;
     }
     settled_ = false;
@@ -200,7 +200,7 @@ bool Loop::join_last(Passage& passage, const Value& initial, const Value& end, s
   std::vector<graph::Type> before = std::exchange(passage.types, {});
   passage.last = end;
   if (!collect_last(passage, end)) {
-    why = "it is not set in each round to a number or tensor";
+    why = "it is not set in each iteration to a number or tensor";
     return false;
   }
   if (before != passage.types) settled_ = false;
@@ -257,7 +257,7 @@ void Loop::add_end(const std::shared_ptr<Tensor>& tensor) {
 bool Loop::join_carried(Passage& passage, const Value& initial, const Value& end,
                         std::string& why) {
   if (end == nullptr || as<Unmerged>(end) != nullptr) {
-    why = "it is not set in each round";
+    why = "it is not set in each iteration";
     return false;
   }
   if (is_number(initial) && is_number(end)) {
@@ -273,7 +273,7 @@ bool Loop::join_carried(Passage& passage, const Value& initial, const Value& end
     return join_object(passage, initial, end, why);
   auto first = shared_as<Tensor>(initial), last = shared_as<Tensor>(end);
   if (first == nullptr || last == nullptr) {
-    why = "it is of another kind in each round";
+    why = "it is of another kind in each iteration";
     return false;
   }
   if (!join_tracked(passage, *first, *last, why)) return false;
@@ -293,7 +293,7 @@ bool Loop::join_carried(Passage& passage, const Value& initial, const Value& end
 bool Loop::join_object(Passage& passage, const Value& initial, const Value& end, std::string& why) {
   graph::Value* value = object_value(interpreter_, end);
   if (value == nullptr || initial_object(initial) == nullptr) {
-    why = "it is of another kind in each round";
+    why = "it is of another kind in each iteration";
     return false;
   }
   const size_t count = passage.classes.size();
@@ -322,7 +322,7 @@ bool Loop::join_tracked(Passage& passage, const Tensor& first, const Tensor& las
   if (!first.requires_grad || first.is_leaf) needs_round_ = true;
   if (passage.tracked) return true;
   if (!first.requires_grad && attempt_ > 0) {
-    why = "it requires a gradient only after several rounds";
+    why = "it requires a gradient only after several iterations";
     return false;
   }
   passage.tracked = true;

@@ -22,9 +22,9 @@ void Loop::make_node() {
   if ((tracks_ || needs_round_ || moves_ || hands_on_argument()) && begins_certainly())
     node->attributes.set("minimum", int64_t{1}), begins_ = true;
   else if (moves_)
-    fail("without a round a tensor lies otherwise in memory");
+    fail("after zero iterations a tensor has another layout");
   else if (needs_round_ && !interpreter_.recursion().is_building())
-    fail("without a round there is no gradient");
+    fail("after zero iterations there is no gradient");
   else if (needs_round_)
     interpreter_.gradients_vary = true;
   set_state([&](graph::Value* initial) {

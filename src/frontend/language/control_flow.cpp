@@ -117,7 +117,7 @@ std::optional<Completion> unroll(
   for (int64_t trips = 0; begins_round(trips); ++trips) {
     if (trips >= Interpreter::most_rounds())
       interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", Interpreter::most_rounds(),
-                                                " rounds would be unrolled"));
+                                                " iterations would be unrolled"));
     Completion completion = execute(interpreter, body);
     if (!leaves_loop(interpreter, forks, completion)) continue;
     finish();
@@ -235,7 +235,7 @@ Completion unroll_while(Interpreter& interpreter, const syntax::While& loop,
     // The loop may never end: its only exit is a branch that is always followed the other way.
     if (forever && seen != nullptr && trips > seen->most_trips)
       interpreter.refuse(ReasonCode::dynamic_control,
-                         "the rounds of a loop that ends inside its body");
+                         "the iterations of a loop that ends inside its body");
     if (varies && !peek(interpreter, loop.fact, test).known) {
       known_rounds = trips;
       return false;
@@ -380,7 +380,7 @@ Value evaluate_unrolled(Interpreter& interpreter, const syntax::For& loop) {
     const CannotMerge* why = interpreter.followed({interpreter.frame().code->facts_key, loop.fact});
     if (refusal.reason.code != ReasonCode::dynamic_value || why == nullptr || why->why.empty())
       throw;
-    interpreter.refuse(ReasonCode::dynamic_control, cat("the rounds of a loop: ", why->why));
+    interpreter.refuse(ReasonCode::dynamic_control, cat("the iterations of a loop: ", why->why));
   }
 }
 

@@ -111,7 +111,7 @@ void OutsideChanges::collect_variables(Variables& variables, const VariableValue
 }
 
 void OutsideChanges::collect_contents(Tensor& tensor, const TensorState& before) {
-  if (tensor.source != nullptr) refuse("it writes a tensor of before the call");
+  if (tensor.source != nullptr) refuse("it writes a tensor that existed before the call");
   if (tensor.data_replaced != before.data_replaced)
     refuse("it sets the attribute data of a tensor");
   if (!is_same_tensor(before, tensor)) refuse("it puts a tensor on other memory");
@@ -142,7 +142,7 @@ void OutsideChanges::collect_heap() {
     const Heap::List& list = now.list_at(object);
     if (now.has_opened(object, heap_)) {
       if (list.twin->elements != before_.elements_of(object, list))
-        refuse("it changes a list of before the call");
+        refuse("it changes a list that existed before the call");
       continue;
     }
     if (heap_.has_list(object)) continue;
@@ -193,7 +193,7 @@ void OutsideChanges::check_lists(size_t count) {
 
 void OutsideChanges::begin_growth(Sequence& sequence, const Elements& initial) {
   if (!sequence.is_list || sequence.source != nullptr || sequence.viewed != nullptr)
-    refuse("it changes a list of before the call");
+    refuse("it changes a list that existed before the call");
   function_.is_settled = false;
   GrowingList growth;
   growth.list = std::static_pointer_cast<Sequence>(sequence.shared_from_this());

@@ -145,7 +145,7 @@ LOOPS = [
     ),
     Refused(
         rounds("c.add_(b); b.add_(a); a.add_(w)", "a = x * 1; b = x * 1; c = x * 1", "return c"),
-        "a tensor requires a gradient only after several rounds",
+        "a tensor requires a gradient only after several iterations",
     ),
     Refused(
         GROWN + "return max(l, key=lambda v: (v, v)) * x",
