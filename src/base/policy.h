@@ -78,12 +78,11 @@ inline constexpr int kPenaltyOfAbort = 3;  // chosen, not measured
 /// Points of a bailout by a graph that never ran to its end: its operator may fail in every run.
 /// With fewer points such a graph cost forty runs (found by a meta convolution with infinite
 /// weights).
-inline constexpr int kPenaltyOfHopelessAbort = 15;
+inline constexpr int kPenaltyOfUselessGraph = 15;
 /// Points of making graphs anew after all of them died with the objects that they were made for.
 inline constexpr int kPenaltyOfGoneGraphs = 30;  // chosen, not measured
 
-// ---- Online measurement: graphs against Python, by turns (speculate/ab_measurement, base/ab_test)
-// -
+// ---- Measuring graphs against Python by turns (speculate/ab_measurement, base/ab_test) ----------
 
 /// Runs without news (new graph, miss) before the measurement begins.
 inline constexpr int kQuietRuns = 16;  // chosen, not measured

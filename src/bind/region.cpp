@@ -432,13 +432,13 @@ PyObject* ran(PyObject* object, PyObject* argument) {
 
 /// Whether neither the region nor any part of it will run as a graph. A part that was not reached
 /// yet counts as one that may.
-bool is_hopeless(const RegionState& state) {
+bool will_not_run_as_graphs(const RegionState& state) {
   if (!state.dispatcher.settled()) return false;
   if (!state.cuts->any()) return true;
   for (const auto& segment : state.cuts->segments())
     if (!segment->dispatcher.settled()) return false;
   return std::all_of(state.parts.begin(), state.parts.end(), [](const python::Object& part) {
-    return state_of(part.get()).was_entered && is_hopeless(state_of(part.get()));
+    return state_of(part.get()).was_entered && will_not_run_as_graphs(state_of(part.get()));
   });
 }
 
@@ -454,7 +454,8 @@ void end_timed(RegionState& state, const Activation& activation) {
 PyObject* end(PyObject* object, PyObject* /*unused*/) {
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
-    if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0) state.is_plain = is_hopeless(state);
+    if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0)
+      state.is_plain = will_not_run_as_graphs(state);
     if (Activation* activation = current_activation(state)) {
       finish_profile(*activation);
       finish_statement(state, *activation);

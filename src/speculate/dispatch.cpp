@@ -382,7 +382,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
       break;
     default:
       note({ReasonCode::operation_failed, failure->message, failure->span});
-      if (entry->hits == 0) penalise(policy::kPenaltyOfHopelessAbort, failure->message);
+      if (entry->hits == 0) penalise(policy::kPenaltyOfUselessGraph, failure->message);
   }
   return Result::left;
 }

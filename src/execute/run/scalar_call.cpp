@@ -47,11 +47,6 @@ bool run_guard(const Instruction& instruction, const Library& library, Frame& fr
 
 }  // namespace
 
-bool is_scalar(Action action) {
-  return action == Action::number || action == Action::size || action == Action::item ||
-         action == Action::guard || action == Action::identity;
-}
-
 bool run_scalar(const Instruction& instruction, const Library& library, Frame& frame) {
   Slot* const slots = frame.slots.data();
   switch (instruction.action) {

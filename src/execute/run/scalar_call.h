@@ -8,9 +8,6 @@
 
 namespace janus::execute {
 
-/// Whether run_scalar() executes it.
-bool is_scalar(Action action);
-
 /// Executes one such instruction. False: frame.failure says why the run is given up.
 bool run_scalar(const Instruction& instruction, const Library& library, Frame& frame);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "frontend/autograd/custom_gradient.h"
-#include "frontend/autograd/freed.h"
 #include "frontend/autograd/gradient_nodes.h"
 #include "frontend/tensors/grad_fn_name.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "frontend/autograd/gradient_nodes.h"
-#include "frontend/tensors/tensor.h"
 #include "frontend/values/restart.h"
 #include "graph/functions.h"
 #include "ops/list.h"

@@ -16,8 +16,6 @@ namespace janus::frontend {
 
 using python::Object;
 
-namespace {}  // namespace
-
 bool has_room_for_fork(const Interpreter& interpreter) {
   return interpreter.open_scopes() < policy::kDeepestForks &&
          interpreter.scope_count() < policy::kMostForks;

@@ -10,7 +10,6 @@
 #include "frontend/control/list_parts.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/autocast_state.h"
-#include "frontend/core/known_callables.h"
 #include "frontend/core/tensor_hooks.h"
 #include "frontend/tensors/grad_fn_name.h"
 #include "frontend/tensors/tensor.h"

@@ -7,7 +7,6 @@
 #include "frontend/control/run_time_reads.h"
 #include "frontend/control/slice_positions.h"
 #include "frontend/core/interpreter.h"
-#include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/run_time_objects.h"
 #include "frontend/core/torch_objects.h"

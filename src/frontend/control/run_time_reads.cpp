@@ -9,7 +9,6 @@
 #include "frontend/core/heap.h"
 #include "frontend/core/heap_places.h"
 #include "frontend/core/interpreter.h"
-#include "frontend/core/known_callables.h"
 #include "frontend/core/run_time_objects.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/tensors/tensor.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "frontend/autograd/gradient_flags.h"
-#include "frontend/control/loop_parts.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/run_time_objects.h"
 #include "frontend/tensors/grad_fn_name.h"
@@ -14,7 +13,6 @@
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/restart.h"
 #include "frontend/values/symbolic_list.h"
-#include "frontend/values/truth.h"
 #include "ops/list.h"
 
 namespace janus::frontend {

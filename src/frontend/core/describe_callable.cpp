@@ -1,6 +1,5 @@
 #include "frontend/core/describe_callable.h"
 
-#include "frontend/core/class_of.h"
 #include "frontend/values/constants.h"
 
 namespace janus::frontend {

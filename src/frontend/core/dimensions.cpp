@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "frontend/core/known_callables.h"
 #include "ops/list.h"
 #include "speculate/test_number.h"
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "frontend/core/known_callables.h"
 #include "frontend/values/formula.h"
 #include "ops/list.h"
 #include "speculate/test_number.h"

@@ -4,7 +4,6 @@
 
 #include "frontend/core/class_of.h"
 #include "frontend/core/interpreter.h"
-#include "frontend/core/known_callables.h"
 #include "frontend/values/class_sets.h"
 #include "frontend/values/constants.h"
 #include "ops/list.h"

@@ -1,7 +1,6 @@
 // The first way of making an object that fits the class is taken.
 #include "frontend/language/class_calls.h"
 
-#include "frontend/core/class_of.h"
 #include "frontend/core/describe_callable.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/torch_objects.h"

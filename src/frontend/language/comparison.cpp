@@ -9,7 +9,6 @@
 #include "frontend/control/run_time_items.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/flags.h"
-#include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/settled.h"
 #include "frontend/core/torch_objects.h"

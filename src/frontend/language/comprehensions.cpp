@@ -16,7 +16,6 @@
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/assignment.h"
-#include "frontend/language/calls.h"
 #include "frontend/language/conditions.h"
 #include "frontend/language/evaluation.h"
 #include "frontend/language/generators.h"

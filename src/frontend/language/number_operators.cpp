@@ -3,7 +3,6 @@
 
 #include "frontend/core/exceptions.h"
 #include "frontend/core/flags.h"
-#include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/language/numbers.h"
 #include "frontend/language/python_calls.h"

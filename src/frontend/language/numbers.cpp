@@ -3,9 +3,7 @@
 
 #include <cmath>
 
-#include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
-#include "frontend/core/known_callables.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/settled.h"

@@ -11,7 +11,6 @@
 #include "base/policy.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/torch_objects.h"
-#include "frontend/language/calls.h"
 #include "frontend/language/functions.h"
 #include "frontend/values/constants.h"
 #include "ops/list.h"

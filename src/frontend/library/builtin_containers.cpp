@@ -12,7 +12,6 @@
 #include "frontend/core/torch_objects.h"
 #include "frontend/library/builtins.h"
 #include "frontend/library/special_callables.h"
-#include "frontend/objects/attribute_lookup.h"
 #include "frontend/objects/container_methods.h"
 #include "frontend/objects/folding.h"
 #include "frontend/objects/iteration.h"

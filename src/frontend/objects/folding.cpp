@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"

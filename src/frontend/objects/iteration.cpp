@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "frontend/control/outcomes.h"
-#include "frontend/core/class_of.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/objects/attributes.h"

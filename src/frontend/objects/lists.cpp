@@ -3,21 +3,13 @@
 #include "frontend/objects/lists.h"
 
 #include "base/policy.h"
-#include "frontend/control/counted.h"
 #include "frontend/control/effects.h"
-#include "frontend/control/entry_lists.h"
-#include "frontend/control/list_order.h"
-#include "frontend/control/list_parts.h"
-#include "frontend/control/list_reductions.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
-#include "frontend/core/torch_objects.h"
 #include "frontend/objects/container_classes.h"
-#include "frontend/objects/dict_views.h"
 #include "frontend/objects/folding.h"
 #include "frontend/values/number_kinds.h"
-#include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
 
 namespace janus::frontend {

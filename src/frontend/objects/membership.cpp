@@ -6,7 +6,6 @@
 
 #include "frontend/control/entry_lists.h"
 #include "frontend/control/list_order.h"
-#include "frontend/control/list_parts.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/heap.h"

@@ -10,7 +10,6 @@
 #include "frontend/core/keys.h"
 #include "frontend/core/operations.h"
 #include "frontend/objects/folding.h"
-#include "frontend/objects/special_callables.h"
 
 namespace janus::frontend {
 

@@ -3,7 +3,6 @@
 #include "frontend/control/entry_lists.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/interpreter.h"
-#include "frontend/core/known_callables.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/recursion/recursion.h"
 #include "ops/list.h"

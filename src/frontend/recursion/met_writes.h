@@ -2,8 +2,9 @@
 // tree's nodes: which objects these are, and how many, only the run knows.
 //
 // What is written under one name goes, with its object, to the end of a list of the interpreter's
-// own, which grows in branches, loops and recursions as any other list does (rolled.h). A read
-// looks there first, for the last write to that object. The commit does the writes in their order.
+// own, which grows in branches, loops and recursions as any other list does (symbolic_list.h). A
+// read looks there first, for the last write to that object. The commit does the writes in their
+// order.
 //
 // That a name is written so has to be known from the start, as it decides how it is read: the first
 // write begins the generation anew (Generalise).
@@ -25,7 +26,6 @@ namespace janus::frontend {
 class Freed;
 class AttachedStates;
 class Interpreter;
-struct ElementForm;
 
 class MetWrites final : public MetWritesState {
  public:

@@ -7,7 +7,6 @@
 
 #include "frontend/control/list_reductions.h"
 #include "frontend/control/symbolic_lists.h"
-#include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/lengths.h"

@@ -5,16 +5,12 @@
 #include <algorithm>
 
 #include "frontend/core/autocast_state.h"
-#include "frontend/core/operations.h"
-#include "frontend/core/torch_objects.h"
 #include "frontend/core/torch_services.h"
 #include "frontend/tensors/autocast.h"
 #include "frontend/tensors/described_call.h"
 #include "frontend/tensors/overlap.h"
 #include "frontend/tensors/tensor.h"
-#include "frontend/values/constants.h"
 #include "frontend/values/make.h"
-#include "frontend/values/number_kinds.h"
 #include "frontend/values/strides.h"
 #include "ops/list.h"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/tensors/tensor.h"

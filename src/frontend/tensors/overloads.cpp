@@ -10,7 +10,6 @@
 #include "frontend/tensors/operator_call.h"
 #include "frontend/tensors/overlap.h"
 #include "frontend/tensors/tensor.h"
-#include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "frontend/values/strides.h"
 #include "ops/list.h"

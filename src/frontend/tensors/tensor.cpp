@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <ranges>
 
-#include "frontend/core/known_callables.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/values/strides.h"
 #include "graph/constant.h"

@@ -8,7 +8,6 @@
 #include "frontend/core/interpreter.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
-#include "frontend/tensors/callables.h"
 #include "frontend/torch_library/special_callables.h"
 #include "graph/op.h"
 
