@@ -1,6 +1,7 @@
 // Arithmetic of Python numbers.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -24,7 +25,7 @@ Number of(bool value) { return value; }
 
 template <class... Operands>
 Result compute(const graph::OpDef& op, Operands... operands) {
-  const Number numbers[] = {of(operands)...};
+  const std::array<Number, sizeof...(operands)> numbers = {of(operands)...};
   return op.number(numbers);
 }
 
