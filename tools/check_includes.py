@@ -1,6 +1,6 @@
 """Checks how the files of src/ include each other; `make lint` runs it.
 
-usage: check_includes.py [--checkout FOLDER] [--lower]
+usage: check_includes.py [--checkout FOLDER]
 
 A unit is a header and the source file of the same name. Two rules hold:
 
@@ -11,8 +11,7 @@ A unit is a header and the source file of the same name. Two rules hold:
   and folder/b, of which each knows those before it, and the room of the folder itself, which knows them all.
   The linker doesn't see it if a file breaks this rule by a header.
 
-The command prints the figures, and the shortest cycle or the line of every violation. Sizes of cycles that
-still exist are in tools/include_cycles.txt; they may only shrink, and --lower writes the smaller ones there.
+The command prints the figures, and the shortest cycle or the line of every violation.
 """
 
 import argparse
@@ -21,11 +20,10 @@ import sys
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 LARGEST_CYCLE = 2  # units: two that belong together may know each other
-ALLOWED_CYCLES = "tools/include_cycles.txt"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 COMMAND = re.compile(r"^\s*(janus_rooms?|target_link_libraries)\s*\(([^)]*)\)", re.MULTILINE)
 
@@ -245,22 +243,13 @@ def describe_cycle(arrows: Mapping[str, Mapping[str, Include]], component: list[
     return "\n".join(lines)
 
 
-def grown(cycles: list[list[str]], allowed: list[int]) -> list[list[str]]:
-    """The cycles that are larger than allowed: the first n of both are compared, for every n, so that a cycle
-    may fall into smaller ones."""
-    large = [cycle for cycle in cycles if len(cycle) > LARGEST_CYCLE]
-    padded = (allowed + [0] * len(large))[: len(large)]
-    totals = zip(accumulate(map(len, large)), accumulate(padded), strict=True)
-    return [cycle for cycle, (total, limit) in zip(large, totals, strict=True) if total > limit]
-
-
-def check(checkout: Path, allowed: list[int]) -> Findings:
-    """Checks the files of a checkout. `allowed`: sizes of cycles that may still exist, largest first."""
+def check(checkout: Path) -> Findings:
+    """Checks the files of a checkout."""
     sources, rooms = Sources.read(checkout / "src"), Rooms.read(checkout)
     arrows = sources.arrows()
     cycles = [each for each in components(arrows) if len(each) > 1]
     upward = [include for include in sources.includes if rooms.runs_up(include)]
-    violations = [describe_cycle(arrows, cycle) for cycle in grown(cycles, allowed)]
+    violations = [describe_cycle(arrows, cycle) for cycle in cycles if len(cycle) > LARGEST_CYCLE]
     violations += [
         f"{include}, but {rooms.of(include.file)} does not know {rooms.of(include.target)}"
         for include in upward
@@ -274,28 +263,13 @@ def check(checkout: Path, allowed: list[int]) -> Findings:
     return Findings(len(arrows), sum(map(len, arrows.values())), cycles, upward, violations)
 
 
-def lower(path: Path, findings: Findings) -> None:
-    """Writes the sizes of the cycles that exist; without any, the file is no longer needed."""
-    sizes = [len(cycle) for cycle in findings.cycles if len(cycle) > LARGEST_CYCLE]
-    if sizes:
-        path.write_text("".join(f"{size}\n" for size in sizes))
-    else:
-        path.unlink(missing_ok=True)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--checkout", type=Path, default=Path(__file__).resolve().parent.parent)
-    parser.add_argument("--lower", action="store_true", help="lower the allowed sizes of cycles")
-    arguments = parser.parse_args()
-    path = arguments.checkout / ALLOWED_CYCLES
-    allowed = [int(line) for line in path.read_text().split()] if path.exists() else []
-    findings = check(arguments.checkout, allowed)
+    findings = check(parser.parse_args().checkout)
     for violation in findings.violations:
         print(violation, file=sys.stderr)
     print(findings.figures())
-    if arguments.lower and not findings.violations:
-        lower(path, findings)
     return 1 if findings.violations else 0
 
 
