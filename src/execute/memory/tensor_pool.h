@@ -1,5 +1,5 @@
-// Tensors of one layout that a run makes again and again, as in the iterations of a loop: once nobody
-// else refers to one, it is used again instead of a new one.
+// Tensors of one layout that a run makes again and again, as in the iterations of a loop: once
+// nobody else refers to one, it is used again instead of a new one.
 #pragma once
 
 #include <cstddef>

@@ -192,7 +192,8 @@ void Loop::collect_contents(Tensor& tensor, const TensorState& initial) {
   if (becomes_tracked && tensor.source == nullptr && tensor.base == nullptr) {
     needs_round_ = true;
     if (tracked_contents_.insert(&tensor).second) {
-      if (attempt_ > 0) fail_first_round("a tensor requires a gradient only after several iterations");
+      if (attempt_ > 0)
+        fail_first_round("a tensor requires a gradient only after several iterations");
       settled_ = false;
     }
   } else if (tensor.requires_grad != initial.requires_grad || tensor.is_leaf != initial.is_leaf) {
