@@ -67,6 +67,30 @@ def with_nodes(count=20):
     return [(family(random.randrange(2, 9)), torch.randn(3)) for _ in range(count)]
 
 
+class Link:
+    def __init__(self, value, following):
+        self.value, self.following = value, following
+
+
+def chain(length):
+    link = None
+    for index in range(length):
+        link = Link(index * 0.1, link)
+    return link
+
+
+class Tagged:
+    def __init__(self, kind, parts, value=None):
+        self.kind, self.parts, self.value = kind, parts, value
+
+
+def tagged(size):
+    if size == 1:
+        return Tagged("number", (), random.random())
+    left = random.randrange(1, size)
+    return Tagged(random.choice(["sum", "product"]), (tagged(left), tagged(size - left)))
+
+
 def trained(go, modules, calls=None):
     """A training step of the sum of what go(root, x) gives."""
     layers = nn.ModuleList(modules)

@@ -3,21 +3,10 @@
 import sys
 
 import pytest
+from tree_programs import chain
 
 import torch
 import torchjanus
-
-
-class Link:
-    def __init__(self, value, following):
-        self.value, self.following = value, following
-
-
-def chain(length):
-    link = None
-    for index in range(length):
-        link = Link(index * 0.1, link)
-    return link
 
 
 def follow(link, x):

@@ -3,22 +3,10 @@
 import random
 
 from differential import Program, differential
-from tree_programs import trained
+from tree_programs import tagged, trained
 
 import torch
 from torch import nn
-
-
-class Tagged:
-    def __init__(self, kind, parts, value=None):
-        self.kind, self.parts, self.value = kind, parts, value
-
-
-def tagged(size):
-    if size == 1:
-        return Tagged("number", (), random.random())
-    left = random.randrange(1, size)
-    return Tagged(random.choice(["sum", "product"]), (tagged(left), tagged(size - left)))
 
 
 class Kinds(nn.Module):

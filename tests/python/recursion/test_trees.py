@@ -3,7 +3,7 @@
 import random
 
 from differential import Program, differential
-from tree_programs import Leaf, TreeRNN, tree, trees
+from tree_programs import Leaf, TreeRNN, chain, tagged, tree, trees
 
 import torch
 
@@ -270,18 +270,6 @@ def test_loop_over_children():
     return Program(step, [(many(3), torch.randn(3)) for _ in range(16)])
 
 
-class Link:
-    def __init__(self, value, following):
-        self.value, self.following = value, following
-
-
-def chain(length):
-    link = None
-    for index in range(length):
-        link = Link(index * 0.1, link)
-    return link
-
-
 @differential(hits=5)
 def test_linked_list_by_recursion():
     def total(link, x):
@@ -293,21 +281,6 @@ def test_linked_list_by_recursion():
         return total(link, x)
 
     return Program(step, [(chain(random.randrange(1, 9)), torch.randn(3)) for _ in range(14)])
-
-
-# --- depth --------------------------------------------------------------------------------------
-
-
-class Tagged:
-    def __init__(self, kind, parts, value=None):
-        self.kind, self.parts, self.value = kind, parts, value
-
-
-def tagged(size):
-    if size == 1:
-        return Tagged("number", (), random.random())
-    left = random.randrange(1, size)
-    return Tagged(random.choice(["sum", "product"]), (tagged(left), tagged(size - left)))
 
 
 @differential(hits=10)
