@@ -14,10 +14,10 @@
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
+#include "speculate/active_tracer.h"
 #include "speculate/describe.h"
 #include "speculate/hooks.h"
 #include "speculate/reason_record.h"
-#include "speculate/surroundings.h"
 #include "speculate/test_number.h"
 
 namespace janus::speculate {
@@ -212,9 +212,9 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
     return {};
   }
   const Environment environment = tensor_access().environment();
-  if (const char* watcher = active_watcher(environment)) {
+  if (const char* tracer = active_tracer(environment)) {
     ++counters_.bypassed;
-    note({ReasonCode::mode_active, watcher, {}});
+    note({ReasonCode::mode_active, tracer, {}});
     return {};
   }
   if (generating_) return {};

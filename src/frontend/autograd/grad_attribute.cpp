@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/mutation.h"
-#include "frontend/core/settled.h"
+#include "frontend/core/narrowing.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/strides.h"
 #include "ops/list.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/autograd/reached.h"
+#include "frontend/autograd/gradient_reachability.h"
 #include "frontend/autograd/tracked_values.h"
 #include "frontend/core/recursion_state.h"
 #include "frontend/tensors/tensor.h"
@@ -22,11 +22,11 @@ bool may_lack_gradient(const Interpreter& interpreter, const Tensor& tensor) {
 }
 
 /// Whether a gradient of it would come to a leaf.
-ReachedFlags::Reached requirement_of(Interpreter& interpreter, const Tensor& tensor) {
+GradientReachability::Reached requirement_of(Interpreter& interpreter, const Tensor& tensor) {
   if (!may_lack_gradient(interpreter, tensor)) return {};
   if (interpreter.recursion().is_building() || !is_current(tensor))
     interpreter.refuse(ReasonCode::autograd, kGradientVaries);
-  return ReachedFlags(interpreter, {tensor.value}).of(values_of_leaves(interpreter));
+  return GradientReachability(interpreter, {tensor.value}).of(values_of_leaves(interpreter));
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ graph::Value* gradient_flag(Interpreter& interpreter, const Tensor& tensor) {
 }
 
 bool shows_gradient(Interpreter& interpreter, const Tensor& tensor) {
-  const ReachedFlags::Reached requirement = requirement_of(interpreter, tensor);
+  const GradientReachability::Reached requirement = requirement_of(interpreter, tensor);
   if (requirement.flag == nullptr) return tensor.requires_grad;
   if (const auto outcome = interpreter.outcome_of(requirement.flag)) return *outcome;
   if (interpreter.recursion().is_first_activation(requirement.test))

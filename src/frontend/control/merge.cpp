@@ -251,7 +251,7 @@ void Merger::merge_object(Changeable& object) {
       merge_tensor_contents(*tensor, std::get<TensorState>(a), std::get<TensorState>(b));
     } else if (auto* sequence = dynamic_cast<Sequence*>(&object)) {
       const auto &first = std::get<Elements>(a), &second = std::get<Elements>(b);
-      if (is_any_planted() && interpreter_.met_writes().is_log(*sequence))
+      if (is_any_planted() && interpreter_.runtime_store_log().is_log(*sequence))
         return write_met_on_both(*sequence, first, second);
       sequence->elements = merge_elements(
           first, second, sequence->is_list && sequence->source == nullptr && !sequence->type);

@@ -4,7 +4,7 @@
 #include "frontend/control/fork.h"
 #include "frontend/control/merge.h"
 #include "frontend/core/interpreter.h"
-#include "frontend/core/settled.h"
+#include "frontend/core/narrowing.h"
 #include "frontend/values/restart.h"
 
 namespace janus::frontend {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "frontend/core/met_writes_state.h"
 #include "frontend/core/recursion_state.h"
+#include "frontend/core/runtime_store_log_state.h"
 
 namespace janus::frontend {
 
@@ -17,19 +17,19 @@ class AttachedStates {
 
   /// Before anything is interpreted.
   void attach(std::unique_ptr<RecursionState> recursion,
-              std::unique_ptr<MetWritesState> met_writes) {
+              std::unique_ptr<RuntimeStoreLogState> runtime_store_log) {
     recursion_ = std::move(recursion);
-    met_writes_ = std::move(met_writes);
+    runtime_store_log_ = std::move(runtime_store_log);
   }
   /// Functions that call themselves (frontend/recursion/recursion.h).
   RecursionState& recursion() { return *recursion_; }
   const RecursionState& recursion() const { return *recursion_; }
-  /// What the run writes to objects that it meets (frontend/recursion/met_writes.h).
-  MetWritesState& met_writes() { return *met_writes_; }
+  /// What the run writes to objects that it meets (frontend/recursion/runtime_store_log.h).
+  RuntimeStoreLogState& runtime_store_log() { return *runtime_store_log_; }
 
  private:
   std::unique_ptr<RecursionState> recursion_;
-  std::unique_ptr<MetWritesState> met_writes_;
+  std::unique_ptr<RuntimeStoreLogState> runtime_store_log_;
 };
 
 }  // namespace janus::frontend

@@ -1,7 +1,7 @@
 #include "frontend/core/class_of.h"
 
 #include "frontend/core/interpreter.h"
-#include "frontend/core/settled.h"
+#include "frontend/core/narrowing.h"
 #include "frontend/core/torch_objects.h"
 
 namespace janus::frontend {

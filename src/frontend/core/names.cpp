@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "frontend/core/settled.h"
+#include "frontend/core/narrowing.h"
 #include "frontend/values/constants.h"
 #include "speculate/finalizers.h"
 #include "speculate/reason_record.h"

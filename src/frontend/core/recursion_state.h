@@ -26,7 +26,7 @@ struct Generalisation {
   std::vector<python::Object> facts_keys;    ///< of their code
   /// Paths of objects that are left to the run; "path[*]" stands for all elements.
   std::set<std::string> run_time;
-  /// Attributes that the run writes to objects that it meets (met_writes.h).
+  /// Attributes that the run writes to objects that it meets (runtime_store_log.h).
   std::vector<std::string> written;
   /// Parts of arguments that differ from activation to activation.
   std::set<std::pair<const syntax::Scope*, std::string>> varying;

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "frontend/core/exceptions.h"
+#include "frontend/core/narrowing.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
-#include "frontend/core/settled.h"
 #include "frontend/objects/instances.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/truth.h"

@@ -132,7 +132,7 @@ Value Lookup::run() {
 }
 
 Value Lookup::run_general() {
-  if (instance_ == nullptr) interpreter_.met_writes().check_unwritten(type_, text_);
+  if (instance_ == nullptr) interpreter_.runtime_store_log().check_unwritten(type_, text_);
   return instance_attribute();
 }
 

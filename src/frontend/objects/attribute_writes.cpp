@@ -102,7 +102,7 @@ class Store : NamedAttribute {
   }
 
   void write(Source::Kind kind) {
-    interpreter_.met_writes().check_unwritten(type_, text_);
+    interpreter_.runtime_store_log().check_unwritten(type_, text_);
     Heap::Target target = interpreter_.attributes_target(known_);
     if (target.table == nullptr) refuse();
     interpreter_.write_place(target, name_, interpreter_.sources().step(kind, path(), name_),
@@ -134,7 +134,7 @@ class Store : NamedAttribute {
     if (member->type != T_OBJECT_EX || (member->flags & READONLY) != 0) refuse();
     if (element_ == nullptr) attribute(interpreter_, self_, text_);
     if (instance_ != nullptr) return write_field();
-    interpreter_.met_writes().check_unwritten(type_, text_);
+    interpreter_.runtime_store_log().check_unwritten(type_, text_);
     Heap::Target target;
     target.table = object_;
     target.owner = path();

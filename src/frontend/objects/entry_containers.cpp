@@ -4,7 +4,7 @@
 
 #include "frontend/control/entry_lists.h"
 #include "frontend/core/keys.h"
-#include "frontend/core/settled.h"
+#include "frontend/core/narrowing.h"
 #include "frontend/objects/container_classes.h"
 #include "frontend/objects/deques.h"
 #include "frontend/values/constants.h"

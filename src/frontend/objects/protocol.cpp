@@ -4,8 +4,8 @@
 #include "frontend/control/optional.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/narrowing.h"
 #include "frontend/core/operations.h"
-#include "frontend/core/settled.h"
 #include "frontend/values/truth.h"
 
 namespace janus::frontend {

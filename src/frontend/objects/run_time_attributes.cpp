@@ -196,7 +196,7 @@ Value run_time_attribute(Interpreter& interpreter, const std::shared_ptr<Runtime
   if (name.starts_with("__"))
     interpreter.refuse(ReasonCode::expression, cat("the attribute ", name, " of an object"));
   const auto at_entry = [&] { return Attributes(interpreter, object, name, fact).run(); };
-  Value written = interpreter.met_writes().read(*object, name, fact, at_entry);
+  Value written = interpreter.runtime_store_log().read(*object, name, fact, at_entry);
   return written != nullptr ? written : at_entry();
 }
 
@@ -211,17 +211,17 @@ graph::Value* run_time_has_attribute(Interpreter& interpreter, const RuntimeObje
   }
   graph::Value* own =
       op::object_has_attribute(interpreter.builder(), {object.value}, {{"name", name}});
-  graph::Value* written = interpreter.met_writes().has(object, name);
+  graph::Value* written = interpreter.runtime_store_log().has(object, name);
   return written == nullptr ? own : op::scalar_or(interpreter.builder(), {own, written});
 }
 
 void write_run_time_attribute(Interpreter& interpreter,
                               const std::shared_ptr<RuntimeObject>& object, const std::string& name,
                               const Value& value) {
-  if (!interpreter.met_writes().expects(name)) throw Generalise{.written = name};
+  if (!interpreter.runtime_store_log().expects(name)) throw Generalise{.written = name};
   const Classes classes = expect_classes(interpreter, *object, -1);
   check_unchanged(interpreter, classes);
-  interpreter.met_writes().write(object, classes, name, value);
+  interpreter.runtime_store_log().write(object, classes, name, value);
 }
 
 }  // namespace janus::frontend

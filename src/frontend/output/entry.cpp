@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "frontend/control/branches.h"
-#include "frontend/core/settled.h"
+#include "frontend/core/narrowing.h"
 #include "frontend/language/evaluation.h"
 #include "frontend/language/functions.h"
 #include "frontend/output/epilogue.h"
@@ -176,7 +176,7 @@ speculate::Generated Entry::run() {
     run_function();
   else
     run_statements();
-  recursion_of(interpreter_).stacks.finish(interpreter_);
+  recursion_of(interpreter_).lazy_stacks.finish(interpreter_);
   output_.effects = std::move(interpreter_.effects);
   return std::move(output_);
 }

@@ -7,9 +7,9 @@
 #include <unordered_map>
 
 #include "base/mutation.h"
+#include "frontend/autograd/consumed_tape.h"
 #include "frontend/autograd/custom_gradient.h"
 #include "frontend/autograd/differentiable_results.h"
-#include "frontend/autograd/freed.h"
 #include "frontend/autograd/grad_attribute.h"
 #include "frontend/autograd/gradient_flags.h"
 #include "frontend/autograd/gradients.h"
@@ -26,7 +26,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/container_classes.h"
-#include "frontend/recursion/met_writes.h"
+#include "frontend/recursion/runtime_store_log.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/tensors/tensor_data.h"
@@ -98,11 +98,11 @@ class TemplateWriter {
     if (interpreter_.call().function != nullptr) return write(result);
     return write_variables(result);
   }
-  /// What the run writes to objects that it meets (met_writes.h).
-  Template write_met(const Value& written) {
+  /// What the run writes to objects that it meets (runtime_store_log.h).
+  Template write_runtime_stores(const Value& written) {
     Template form = made(Template::Kind::tuple);
     for (const Value& list : as<Sequence>(written)->elements.known())
-      form.children.push_back(write_met(*as<Sequence>(list)));
+      form.children.push_back(write_runtime_stores(*as<Sequence>(list)));
     return form;
   }
   /// The result of a run of statements: what can't be written is laid to who made it.
@@ -320,16 +320,16 @@ class TemplateWriter {
   }
 
   Template write_elements(const Rolled& list, const ElementForm& form, size_t& next) {
-    if (form.tracked && form.kind == ElementForm::Kind::tensor && is_freed(list.lists[next]) &&
+    if (form.tracked && form.kind == ElementForm::Kind::tensor && is_consumed(list.lists[next]) &&
         list.memory->grad_fn_name != kManyOperators) {
       graph::Value* value = list.lists[next++];
-      Template freed = result(value);
+      Template consumed = result(value);
       speculate::Generated::DifferentiableResult record;
-      record.result = freed.index;
+      record.result = consumed.index;
       record.grad_fn_name = list.memory->grad_fn_name;
       record.consumed = true;
       interpreter_.output().differentiable_results.push_back(std::move(record));
-      return freed;
+      return consumed;
     }
     if (form.tracked)
       interpreter_.refuse(ReasonCode::autograd,
@@ -344,7 +344,7 @@ class TemplateWriter {
 
   /// What the run writes to objects that it meets, under one name: behind object and value stand
   /// the numbers of the names of autograd's nodes.
-  Template write_met(const Sequence& writes) {
+  Template write_runtime_stores(const Sequence& writes) {
     const Rolled* list = writes.elements.rolled().get();
     if (list == nullptr || !is_tracked(list->form)) return write_sequence(writes);
     check_rolled(*list);
@@ -367,19 +367,19 @@ class TemplateWriter {
       interpreter_.refuse(ReasonCode::autograd,
                           "attributes with gradients that outlive the run, of objects met in it");
     speculate::Generated::DifferentiableResult record;
-    Template freed = result(list.lists[next++]);
-    record.result = freed.index;
+    Template consumed = result(list.lists[next++]);
+    record.result = consumed.index;
     record.consumed = true;
     record.name_numbers = interpreter_.add_result(list.lists[names++]);
-    record.names = met_writes_of(interpreter_).grad_fn_names();
+    record.names = runtime_store_log_of(interpreter_).grad_fn_names();
     interpreter_.output().differentiable_results.push_back(std::move(record));
-    return freed;
+    return consumed;
   }
 
   static size_t leaf_count(const ElementForm& form) { return list_types(form).size(); }
 
   /// Whether backward() has run through all elements of the list, and freed what they need.
-  bool is_freed(const graph::Value* list) const {
+  bool is_consumed(const graph::Value* list) const {
     const auto& consumed = interpreter_.history.consumed;
     return std::any_of(consumed.begin(), consumed.end(), [&](const graph::Node* node) {
       return (node->op == &op::list_stack || node->op == &op::list_sum) &&
@@ -740,15 +740,15 @@ void note_leaf(Interpreter& interpreter, Tensor& leaf) {
 }
 
 /// A second backward through a freed graph raises: that must happen in eager execution as well.
-void check_freed(Interpreter& interpreter) {
+void check_consumed(Interpreter& interpreter) {
   const auto& all = interpreter.output().differentiable_results;
   if (std::ranges::none_of(all, &speculate::Generated::DifferentiableResult::consumed)) return;
-  Freed freed(interpreter);
+  ConsumedTape consumed(interpreter);
   for (const auto& result : all) {
     graph::Value* const value = interpreter.results()[result.result];
     bool consumed = false;
     const bool is_own = beyond_custom_gradients(interpreter, {value}, consumed).size() == 1;
-    if (result.consumed && is_own && !result.name_numbers) freed.check_raises(value);
+    if (result.consumed && is_own && !result.name_numbers) consumed.check_raises(value);
   }
 }
 
@@ -769,7 +769,7 @@ void note_differentiable_leaves(Interpreter& interpreter,
                                 std::span<const std::shared_ptr<Tensor>> made) {
   speculate::Generated& output = interpreter.output();
   if (output.differentiable_results.empty()) return;
-  check_freed(interpreter);
+  check_consumed(interpreter);
   std::vector<graph::Value*> results;
   for (const auto& result : output.differentiable_results)
     if (!result.consumed) results.push_back(interpreter.results()[result.result]);
@@ -819,18 +819,18 @@ Template template_of(Interpreter& interpreter, const Value& value) {
 void finish(Interpreter& interpreter, const Value& result) {
   std::vector<Value> lasting = values_written(interpreter.heap);
   lasting.push_back(result);
-  MetWrites& met = met_writes_of(interpreter);
-  met.check_freed();
-  const Value met_writes = met.written();
-  lasting.push_back(met_writes);
+  RuntimeStoreLog& log = runtime_store_log_of(interpreter);
+  log.check_consumed();
+  const Value stores = log.written();
+  lasting.push_back(stores);
   TemplateWriter writer(interpreter, false);
   writer.expect(lasting);
   interpreter.output().result = writer.whole(result);
   commit_heap(interpreter.heap, interpreter.output().writes,
               [&](const Value& value) { return writer.write(value); });
-  if (met_writes != nullptr) {
-    interpreter.output().writes.push_back(met.commit());
-    interpreter.output().writes.back().value = writer.write_met(met_writes);
+  if (stores != nullptr) {
+    interpreter.output().writes.push_back(log.commit());
+    interpreter.output().writes.back().value = writer.write_runtime_stores(stores);
   }
   assume_aliases(interpreter);
   if (interpreter.modes.grad_enabled != interpreter.output().environment.grad_enabled)

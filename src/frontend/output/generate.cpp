@@ -15,8 +15,8 @@
 #include "frontend/output/entry.h"
 #include "frontend/output/operations.h"
 #include "frontend/output/special_callables.h"
-#include "frontend/recursion/met_writes.h"
 #include "frontend/recursion/recursion.h"
+#include "frontend/recursion/runtime_store_log.h"
 #include "frontend/values/restart.h"
 #include "frontend/values/time_spent.h"
 #include "graph/op.h"
@@ -74,7 +74,7 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
   for (size_t attempt = 1;; ++attempt) {
     Interpreter interpreter(call, profiles, followed, varying);
     interpreter.attach(std::make_unique<Recursion>(interpreter, generalisation),
-                       std::make_unique<MetWrites>(interpreter, generalisation.written));
+                       std::make_unique<RuntimeStoreLog>(interpreter, generalisation.written));
     if (attempt >= policy::kMostGenerationAttempts) interpreter.follow_all();
     try {
       speculate::Generated generated = run_entry(interpreter);

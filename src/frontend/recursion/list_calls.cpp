@@ -55,8 +55,8 @@ std::optional<int64_t> dim_argument(const CallArguments& arguments) {
 Value call_list_operator(Interpreter& interpreter, PyObject* callable,
                          const CallArguments& arguments) {
   if (arguments.positional.empty()) return nullptr;
-  Stacks& stacks_of_recursion = recursion_of(interpreter).stacks;
-  if (Value reduced = stacks_of_recursion.call(interpreter, callable, arguments)) return reduced;
+  LazyStacks& lazy_stacks = recursion_of(interpreter).lazy_stacks;
+  if (Value reduced = lazy_stacks.call(interpreter, callable, arguments)) return reduced;
   bool stacks = callable == imported("torch.stack");
   bool concatenates = callable == imported("torch.cat") || callable == imported("torch.concat") ||
                       callable == imported("torch.concatenate");
@@ -71,9 +71,8 @@ Value call_list_operator(Interpreter& interpreter, PyObject* callable,
   const bool is_unnamed = has_rows && *dim == 0 && list->form.kind == ElementForm::Kind::tensor &&
                           interpreter.recursion().is_recursive(*interpreter.frame().code);
   if (is_unnamed && stacks)
-    return stacks_of_recursion.stacked(interpreter, as<Sequence>(given)->elements.rolled());
-  if (is_unnamed)
-    return stacks_of_recursion.joined(interpreter, as<Sequence>(given)->elements.rolled());
+    return lazy_stacks.stacked(interpreter, as<Sequence>(given)->elements.rolled());
+  if (is_unnamed) return lazy_stacks.joined(interpreter, as<Sequence>(given)->elements.rolled());
   return stacks ? stacked(interpreter, *list, *dim) : concatenated(interpreter, *list, *dim);
 }
 

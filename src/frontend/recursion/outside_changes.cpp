@@ -42,7 +42,7 @@ Rebuilding OutsideChanges::begin_places(graph::Block& block) const {
     return interpreter_.builder().graph().new_parameter(block, type);
   });
   for (const OutsidePlace& place : function_.places)
-    place.set(interpreter_, values.make(place.form));
+    place.set(interpreter_, values.make(place.spec));
   return values;
 }
 
@@ -51,10 +51,10 @@ Flattening OutsideChanges::end_places() {
       interpreter_, [](const std::string&) { return true; },
       [&](const AbstractValue& object) { return existed(object); });
   for (OutsidePlace& place : function_.places) {
-    Form form = values.take(place.get(interpreter_), place.describe());
-    if (join_strides(place.form, form)) function_.is_settled = false;
-    if (!same_form(place.form, form)) refuse(place.describe() + " changes its kind");
-    if (add_classes(place.form, form)) function_.is_settled = false;
+    TreeSpec spec = values.take(place.get(interpreter_), place.describe());
+    if (join_strides(place.spec, spec)) function_.is_settled = false;
+    if (!same_spec(place.spec, spec)) refuse(place.describe() + " changes its kind");
+    if (add_classes(place.spec, spec)) function_.is_settled = false;
   }
   return values;
 }
@@ -69,7 +69,7 @@ void OutsideChanges::add_place(OutsidePlace place, const Value& initial) {
   Flattening values(
       interpreter_, [](const std::string&) { return true; },
       [](const AbstractValue&) { return true; });
-  place.form = values.take(initial, place.describe());
+  place.spec = values.take(initial, place.describe());
   function_.places.push_back(std::move(place));
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "frontend/core/heap.h"
-#include "frontend/recursion/form.h"
+#include "frontend/recursion/tree_spec.h"
 
 namespace janus::frontend {
 
@@ -28,7 +28,7 @@ class OutsidePlace {
   bool is(const Changeable& object, const std::string& name) const;
   bool is(PyObject* table, PyObject* key) const;
 
-  Form form;  ///< of what it holds
+  TreeSpec spec;  ///< of what it holds
 
  private:
   std::shared_ptr<const void> owner_;
@@ -39,7 +39,7 @@ class OutsidePlace {
   Heap::Change change_;
 };
 
-/// What Surroundings call an element.
+/// What a CallEnvironment calls an element.
 std::string element_name(size_t index);
 
 }  // namespace janus::frontend

@@ -102,19 +102,20 @@ void Recursion::detect(const Activation& activation) {
 
 namespace {
 
-bool same_forms(const Parameters& a, const Parameters& b) {
+bool same_specs(const Parameters& a, const Parameters& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.first == y.first && same_form(x.second, y.second);
+    return x.first == y.first && same_spec(x.second, y.second);
   });
 }
 
 /// The first part that is the same in all activations in one form and in the other is not.
-std::optional<std::pair<std::string, const Form*>> differing_part(const Form& a, const Form& b,
-                                                                  const std::string& part) {
-  if (same_form(a, b)) return std::nullopt;
-  if (a.kind == Form::Kind::same || b.kind == Form::Kind::same) {
+std::optional<std::pair<std::string, const TreeSpec*>> differing_part(const TreeSpec& a,
+                                                                      const TreeSpec& b,
+                                                                      const std::string& part) {
+  if (same_spec(a, b)) return std::nullopt;
+  if (a.kind == TreeSpec::Kind::same || b.kind == TreeSpec::Kind::same) {
     // A container is varied by its parts.
-    return std::pair(part, a.kind == Form::Kind::same ? &a : &b);
+    return std::pair(part, a.kind == TreeSpec::Kind::same ? &a : &b);
   }
   if (a.kind != b.kind || a.parts.size() != b.parts.size()) return std::nullopt;
   for (size_t i = 0; i < a.parts.size(); ++i) {
@@ -135,7 +136,7 @@ bool Recursion::is_applicable(const RecursiveFunction& function) const {
     if (growth.real && (!heap.has_list(growth.real.get()) ||
                         heap.list_at(growth.real.get()).appended != growth.list))
       return false;
-  return function.surroundings->hold(
+  return function.call_environment->hold(
       interpreter_, {.list = [&](const Changeable& object) { return function.grows(&object); },
                      .place =
                          [&](const Changeable& object, const std::string& name) {
@@ -183,8 +184,8 @@ RecursiveFunction* Recursion::find_function(const Activation& activation, const 
     }
     if (!each->is_building) continue;
     for (size_t i = 0; i < given.size() && i < each->parameters.size(); ++i) {
-      const auto& [name, form] = each->parameters[i];
-      if (auto part = differing_part(form, given[i].second, name))
+      const auto& [name, spec] = each->parameters[i];
+      if (auto part = differing_part(spec, given[i].second, name))
         vary(activation, part->first, *part->second);
     }
   }
@@ -193,7 +194,7 @@ RecursiveFunction* Recursion::find_function(const Activation& activation, const 
 
 /// Whether the function takes such arguments; one that is being made takes more classes of objects.
 bool Recursion::fits(RecursiveFunction& function, const Parameters& given) {
-  if (!same_forms(function.parameters, given)) return false;
+  if (!same_specs(function.parameters, given)) return false;
   bool grew = false;
   Parameters wider = function.parameters;
   for (size_t i = 0; i < given.size(); ++i)
@@ -208,8 +209,8 @@ bool Recursion::fits(RecursiveFunction& function, const Parameters& given) {
 
 /// Begins anew with the part of the arguments, the same in all activations so far, as one that
 /// differs.
-void Recursion::vary(const Activation& activation, const std::string& part, const Form& form) {
-  const Source* path = is_data(form.value) ? path_at_entry(form.value) : nullptr;
+void Recursion::vary(const Activation& activation, const std::string& part, const TreeSpec& spec) {
+  const Source* path = is_data(spec.value) ? path_at_entry(spec.value) : nullptr;
   if (path != nullptr && interpreter_.differs_from_call_to_call(path))
     throw Generalise{activation.scope, activation.facts_key, place_of(path), {}};
   if (known().varying.contains({activation.scope, part}))

@@ -1,8 +1,8 @@
 // Recursive functions: a function that calls itself, as often as only the run knows, becomes a
 // `function` of the graph, and its calls become `call` nodes.
 //
-// What an activation is given is taken apart (Form): what is the same in every activation, such as
-// `self`, stays what it is; numbers, tensors and objects that differ become parameters. What it
+// What an activation is given is taken apart (TreeSpec): what is the same in every activation, such
+// as `self`, stays what it is; numbers, tensors and objects that differ become parameters. What it
 // gives back is found by interpreting it first without the sides that call it again, then with
 // calls that give what was found, until nothing new is found.
 //
@@ -21,14 +21,14 @@
 #include "frontend/core/operations.h"
 #include "frontend/core/recursion_state.h"
 #include "frontend/recursion/activation.h"
-#include "frontend/recursion/form.h"
+#include "frontend/recursion/lazy_stacks.h"
 #include "frontend/recursion/recursive_functions.h"
-#include "frontend/recursion/stacks.h"
+#include "frontend/recursion/tree_spec.h"
 
 namespace janus::frontend {
 
 /// What variables are given, in order.
-using Parameters = std::vector<std::pair<std::string, Form>>;
+using Parameters = std::vector<std::pair<std::string, TreeSpec>>;
 
 /// The recursive functions of one graph.
 class Recursion final : public RecursionState {
@@ -41,7 +41,7 @@ class Recursion final : public RecursionState {
   bool is_building() const override;
 
   /// Tensors of lists whose length differs from activation to activation.
-  Stacks stacks;
+  LazyStacks lazy_stacks;
 
  private:
   void detect(const Activation& activation);
@@ -50,7 +50,8 @@ class Recursion final : public RecursionState {
   Passed take_arguments(const Activation& activation, Parameters& parameters) const;
   RecursiveFunction* find_function(const Activation& activation, const Parameters& given);
   static bool fits(RecursiveFunction& function, const Parameters& given);
-  [[noreturn]] void vary(const Activation& activation, const std::string& part, const Form& form);
+  [[noreturn]] void vary(const Activation& activation, const std::string& part,
+                         const TreeSpec& spec);
   RecursiveFunction& make_function(const Activation& activation, Parameters parameters);
   bool is_applicable(const RecursiveFunction& function) const;
 

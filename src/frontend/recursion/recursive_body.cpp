@@ -46,7 +46,7 @@ RecursiveBody::RecursiveBody(RecursiveFunctions& functions, Interpreter& interpr
       deepest_(std::exchange(interpreter.deepest, interpreter.depth())),
       depth_(interpreter.depth()) {
   function_.building = this;
-  function_.surroundings.emplace(interpreter_, given_to(activation));
+  function_.call_environment.emplace(interpreter_, given_to(activation));
   interpreter_.begin_scope(*this);
 }
 
@@ -110,8 +110,8 @@ Passed RecursiveBody::begin(Variables& variables) {
   });
   variables.scope = activation_.variables->scope;
   variables.parent = activation_.variables->parent;
-  for (const auto& [name, form] : function_.parameters)
-    variables.values[name] = arguments.make(form);
+  for (const auto& [name, spec] : function_.parameters)
+    variables.values[name] = arguments.make(spec);
   name_parameters(variables);
   Passed given;
   given.add(arguments);
@@ -127,7 +127,7 @@ bool RecursiveBody::note_result(const Value& result, const Passed& given) {
   Flattening results(
       interpreter_, [](const std::string&) { return false; },
       [&](const AbstractValue& object) { return outside_.existed(object); });
-  Form form = results.take(result, "its result");
+  TreeSpec spec = results.take(result, "its result");
   Passed given_back;
   given_back.add(results);
   if (function_.is_settled) given_back.add(outside_.end_places());
@@ -136,11 +136,11 @@ bool RecursiveBody::note_result(const Value& result, const Passed& given) {
   for (const GrowingList& growth : function_.growths)
     if (const Rolled* end = growth.list->elements.rolled().get())
       block_->results.insert(block_->results.end(), end->lists.begin(), end->lists.end());
-  const bool has_same_form = function_.result && same_form(*function_.result, form);
-  const bool same = has_same_form && function_.is_settled && aliases == function_.aliases &&
-                    !add_classes(*function_.result, form);
-  if (has_same_form) add_classes(form, *function_.result);
-  function_.result = std::move(form);
+  const bool has_same_spec = function_.result && same_spec(*function_.result, spec);
+  const bool same = has_same_spec && function_.is_settled && aliases == function_.aliases &&
+                    !add_classes(*function_.result, spec);
+  if (has_same_spec) add_classes(spec, *function_.result);
+  function_.result = std::move(spec);
   function_.aliases = std::move(aliases);
   return same;
 }

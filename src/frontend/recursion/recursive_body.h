@@ -32,7 +32,7 @@ class RecursiveBody final : public Scope {
   bool is_inside(const graph::Block* block) const override { return block == block_.get(); }
   void add_entry_object(Changeable& object) override {
     outside_.add_entry_object(object);
-    function_.surroundings->add(object);
+    function_.call_environment->add(object);
   }
   bool keeps(const Tensor& tensor) const override {
     return outside_.existed(&tensor) ||

@@ -23,7 +23,7 @@ Value RecursiveCall::run(Passed arguments) {
   Rebuilding parts(interpreter_, take), changed(interpreter_, take);
   Value value = parts.make(*function_.result);
   std::vector<Value> changes;
-  for (const OutsidePlace& place : function_.places) changes.push_back(changed.make(place.form));
+  for (const OutsidePlace& place : function_.places) changes.push_back(changed.make(place.spec));
   Passed result;
   result.add(parts);
   result.add(changed);
@@ -33,7 +33,7 @@ Value RecursiveCall::run(Passed arguments) {
   return value;
 }
 
-/// By which an earlier backward() knows what it came to (reached.h).
+/// By which an earlier backward() knows what it came to (gradient_reachability.h).
 void RecursiveCall::add_flags() {
   const graph::Node* function =
       graph::find_function(interpreter_.output().graph.body(), function_.name);
@@ -54,13 +54,13 @@ void RecursiveCall::take_places() {
       interpreter_, [](const std::string&) { return true; },
       [](const AbstractValue&) { return true; });
   for (OutsidePlace& place : function_.places) {
-    Form form = values.take(place.get(interpreter_), place.describe());
-    if (function_.is_building && join_strides(place.form, form)) function_.is_settled = false;
-    Form known = place.form;
-    if (join_strides(known, form) || !same_form(known, form))
+    TreeSpec spec = values.take(place.get(interpreter_), place.describe());
+    if (function_.is_building && join_strides(place.spec, spec)) function_.is_settled = false;
+    TreeSpec known = place.spec;
+    if (join_strides(known, spec) || !same_spec(known, spec))
       interpreter_.refuse(ReasonCode::dynamic_value,
                           cat(place.describe(), " is of another kind in a recursion"));
-    collect_types(place.form, types_);
+    collect_types(place.spec, types_);
   }
   operands_.add(values);
 }

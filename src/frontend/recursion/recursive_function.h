@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "frontend/core/interpreter.h"
-#include "frontend/recursion/form.h"
+#include "frontend/recursion/call_environment.h"
 #include "frontend/recursion/outside_places.h"
-#include "frontend/recursion/surroundings.h"
+#include "frontend/recursion/tree_spec.h"
 #include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
@@ -57,13 +57,13 @@ struct ResultAliases {
 struct RecursiveFunction {
   const syntax::Scope* scope;
   const void* environment;
-  std::optional<Surroundings> surroundings;              ///< in which it computes what it computes
-  Modes modes;                                           ///< it was made in
-  std::string name;                                      ///< in the graph
-  std::string program_name;                              ///< for reports
-  std::vector<std::pair<std::string, Form>> parameters;  ///< by variable
-  std::optional<Form> result;                            ///< nothing: not known yet
-  std::vector<ResultAliases> aliases;                    ///< of each value of the result
+  std::optional<CallEnvironment> call_environment;  ///< in which it computes what it computes
+  Modes modes;                                      ///< it was made in
+  std::string name;                                 ///< in the graph
+  std::string program_name;                         ///< for reports
+  std::vector<std::pair<std::string, TreeSpec>> parameters;  ///< by variable
+  std::optional<TreeSpec> result;                            ///< nothing: not known yet
+  std::vector<ResultAliases> aliases;                        ///< of each value of the result
   std::vector<GrowingList> growths;
   std::vector<OutsidePlace> places;  ///< that activations change
   bool is_building = true;

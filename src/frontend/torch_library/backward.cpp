@@ -11,15 +11,15 @@
 #include "frontend/autograd/grad_attribute.h"
 #include "frontend/autograd/gradient_flags.h"
 #include "frontend/autograd/gradient_nodes.h"
+#include "frontend/autograd/gradient_reachability.h"
 #include "frontend/autograd/gradients.h"
 #include "frontend/autograd/leaf_hooks.h"
-#include "frontend/autograd/reached.h"
 #include "frontend/autograd/tracked_values.h"
 #include "frontend/control/optional.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
+#include "frontend/core/narrowing.h"
 #include "frontend/core/operations.h"
-#include "frontend/core/settled.h"
 #include "frontend/tensors/autocast.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/torch_library/special_callables.h"
@@ -153,7 +153,7 @@ constexpr const char* kMadeBefore = "backward into a graph made before the call"
 struct ReachedLeaf {
   std::shared_ptr<Tensor> leaf;
   std::vector<graph::Value*> values;
-  ReachedFlags::Reached reached;
+  GradientReachability::Reached reached;
 };
 
 std::vector<ReachedLeaf> reached_leaves(Interpreter& interpreter, const Outputs& outputs) {
@@ -161,7 +161,7 @@ std::vector<ReachedLeaf> reached_leaves(Interpreter& interpreter, const Outputs&
   candidates.insert(candidates.end(), interpreter.made_leaves.begin(),
                     interpreter.made_leaves.end());
   std::vector<ReachedLeaf> result;
-  ReachedFlags flags(interpreter, outputs.values);
+  GradientReachability flags(interpreter, outputs.values);
   for (const auto& tensor : candidates) {
     if (!tensor->requires_grad) continue;
     const std::vector<graph::Value*> values = tracked_values(interpreter, *tensor);
@@ -201,7 +201,7 @@ void assume_plain_accumulators(Interpreter& interpreter, const std::vector<Reach
 class Accumulation {
  public:
   Accumulation(Interpreter& interpreter, std::shared_ptr<Tensor> leaf, graph::Value* gradient,
-               const ReachedFlags::Reached& reached)
+               const GradientReachability::Reached& reached)
       : interpreter_(interpreter), leaf_(std::move(leaf)), gradient_(gradient), reached_(reached) {}
 
   void run() {
@@ -259,7 +259,7 @@ class Accumulation {
   Interpreter& interpreter_;
   const std::shared_ptr<Tensor> leaf_;
   graph::Value* const gradient_;
-  const ReachedFlags::Reached& reached_;
+  const GradientReachability::Reached& reached_;
 };
 
 /// Gives the leaves their gradients, of which there is one for each of their values.
@@ -281,7 +281,8 @@ void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves
         sum = op::add(interpreter.builder(), {sum, gradients[next++]});
       sum = through_hooks(interpreter, leaf.leaf, sum);
       const bool wrongly = !leaf.reached.certain && is_planted(State::grad, Mutation::both_sides);
-      Accumulation(interpreter, leaf.leaf, sum, wrongly ? ReachedFlags::Reached{} : leaf.reached)
+      Accumulation(interpreter, leaf.leaf, sum,
+                   wrongly ? GradientReachability::Reached{} : leaf.reached)
           .run();
       call_accumulation_hooks(interpreter, leaf.leaf);
     }

@@ -7,7 +7,7 @@
 #include "graph/node_effects.h"
 #include "graph/op.h"
 #include "ops/list.h"
-#include "passes/analysis/raising.h"
+#include "passes/analysis/may_raise.h"
 
 namespace janus::passes {
 

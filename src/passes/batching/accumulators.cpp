@@ -6,7 +6,7 @@
 
 #include "graph/functions.h"
 #include "ops/list.h"
-#include "passes/batching/row_forms.h"
+#include "passes/batching/batching_rules.h"
 
 namespace janus::passes {
 

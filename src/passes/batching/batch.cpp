@@ -10,12 +10,12 @@
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "ops/list.h"
+#include "passes/batching/batch_partition.h"
 #include "passes/batching/flow.h"
 #include "passes/batching/outlining.h"
 #include "passes/batching/parallel_loops.h"
 #include "passes/batching/recursion.h"
 #include "passes/batching/rows_maker.h"
-#include "passes/batching/rows_units.h"
 #include "passes/cleanup/code_sinking.h"
 #include "passes/structure/captures.h"
 #include "passes/structure/copied.h"
@@ -55,7 +55,7 @@ class Batcher {
     for (Node* node : block.nodes)
       for (const auto& nested : node->blocks)
         if (Recursion::is_divided(*nested)) divide(*nested, flow);
-    divided_.emplace_back(&block, rows_units(block, recursion_, flow));
+    divided_.emplace_back(&block, batch_partition(block, recursion_, flow));
   }
 
   void find_ranks(const Flow& flow) {

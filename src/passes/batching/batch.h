@@ -8,7 +8,7 @@
 // Requires:   no composite operators, no `gradient` nodes.
 // Guarantees: what decides which calls and rounds there are needs no result of a `rows` node.
 // Must not:   touch a function whose control depends on the contents of tensors, or that has an
-//             operator on tensors without a form for many rows (row_forms.h); nor loops whose
+//             operator on tensors without a form for many rows (batching_rules.h); nor loops whose
 //             rounds have nothing in common with others (parallel_loops.h).
 #pragma once
 

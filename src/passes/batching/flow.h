@@ -1,5 +1,5 @@
 // Dataflow between the nodes of functions that call each other, through blocks, calls, frames and
-// lists. rows_units.cpp partitions blocks by it.
+// lists. batch_partition.cpp partitions blocks by it.
 #pragma once
 
 #include <cstdint>

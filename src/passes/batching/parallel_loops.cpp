@@ -12,7 +12,7 @@
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "ops/list.h"
-#include "passes/batching/row_forms.h"
+#include "passes/batching/batching_rules.h"
 #include "passes/ordering/order.h"
 
 namespace janus::passes {

@@ -9,7 +9,7 @@
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
 #include "ops/python.h"
-#include "passes/batching/row_forms.h"
+#include "passes/batching/batching_rules.h"
 
 namespace janus::passes {
 

@@ -11,7 +11,7 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "ops/rows.h"
-#include "passes/batching/row_forms.h"
+#include "passes/batching/batching_rules.h"
 
 namespace janus::passes {
 namespace {

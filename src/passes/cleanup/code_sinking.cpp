@@ -6,7 +6,7 @@
 
 #include "graph/op.h"
 #include "ops/list.h"
-#include "passes/analysis/raising.h"
+#include "passes/analysis/may_raise.h"
 #include "passes/structure/captures.h"
 #include "passes/structure/renew.h"
 

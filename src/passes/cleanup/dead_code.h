@@ -5,7 +5,7 @@
 //             the call of which only a size is needed, if no other shows it.
 // Requires:   nothing.
 // Guarantees: every pure node that is left is needed.
-// Must not:   drop a node that writes, may raise (raising.h: the program would have) or draws
+// Must not:   drop a node that writes, may raise (may_raise.h: the program would have) or draws
 //             random numbers (the generator would be left in another state), nor a block that
 //             holds one.
 #pragma once

@@ -10,7 +10,7 @@
 #include "graph/builder.h"
 #include "graph/op.h"
 #include "ops/list.h"
-#include "passes/batching/row_forms.h"
+#include "passes/batching/batching_rules.h"
 #include "passes/cleanup/loop_invariant_code_motion.h"
 #include "passes/structure/copied.h"
 #include "passes/structure/counted_loop.h"

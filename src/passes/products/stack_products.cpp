@@ -15,7 +15,7 @@
 #include "ops/list.h"
 #include "ops/view_rules.h"
 #include "passes/analysis/escaping.h"
-#include "passes/ordering/joint.h"
+#include "passes/ordering/horizontal_groups.h"
 #include "passes/products/side_by_side.h"
 #include "passes/structure/copied.h"
 
@@ -75,24 +75,24 @@ bool is_worth_it(const Group& group, const Stacks& stacks) {
   return fewer * (matrix + graph::kElementsOfCall) > stacks.cost_of_joining(rows_of(group));
 }
 
-Group products_of(const JointNodes& nodes) {
+Group products_of(const NodeGroup& nodes) {
   Group group;
   for (Node* node : nodes) group.push_back(*Product::of(*node));
   return group;
 }
 
 /// The products in the order in which their rows lie somewhere, or will; none if it does not pay.
-JointNodes ordered(const JointNodes& nodes, const Stacks& stacks) {
+NodeGroup ordered(const NodeGroup& nodes, const Stacks& stacks) {
   const Values rows = rows_of(products_of(nodes));
   auto order = stacks.find(rows);
   if (!order) order = natural_order(rows);
-  JointNodes result;
+  NodeGroup result;
   for (const size_t i : *order) result.push_back(nodes[i]);
-  return is_worth_it(products_of(result), stacks) ? result : JointNodes();
+  return is_worth_it(products_of(result), stacks) ? result : NodeGroup();
 }
 
 /// Products of rows with the same matrix.
-Alike products_in(const Block& block, const Escaping& escaping) {
+Candidates products_in(const Block& block, const Escaping& escaping) {
   using Key = std::tuple<const graph::OpDef*, const Value*, const Value*, int64_t>;
   std::map<Key, Positions> positions;
   for (uint32_t i = 0; i < block.nodes.size(); ++i) {
@@ -102,7 +102,7 @@ Alike products_in(const Block& block, const Escaping& escaping) {
           .push_back(i);
   }
   return {sets_of_several(std::move(positions)),
-          [stacks = stacks_in(block)](const JointNodes& nodes) { return ordered(nodes, stacks); }};
+          [stacks = stacks_in(block)](const NodeGroup& nodes) { return ordered(nodes, stacks); }};
 }
 
 class Stacking {
@@ -114,7 +114,7 @@ class Stacking {
 
   graph::Graph run() {
     rewriter_.run([&](const Node& node) {
-      if (groups_.meets(node, [&](const JointNodes& all) { multiply(products_of(all)); }))
+      if (groups_.meets(node, [&](const NodeGroup& all) { multiply(products_of(all)); }))
         return true;
       return node.outputs.size() == 1 && puts_side_by_side(node) && find(node);
     });
@@ -157,7 +157,7 @@ class Stacking {
   }
 
   const Escaping escaping_;
-  JointGroups groups_;
+  HorizontalGroups groups_;
   graph::Rewriter rewriter_;
 };
 

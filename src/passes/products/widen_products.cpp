@@ -14,7 +14,7 @@
 #include "ops/list.h"
 #include "ops/view_rules.h"
 #include "passes/analysis/escaping.h"
-#include "passes/ordering/joint.h"
+#include "passes/ordering/horizontal_groups.h"
 #include "passes/products/side_by_side.h"
 #include "passes/structure/copied.h"
 
@@ -39,14 +39,14 @@ bool is_product(const Node& node) {
 }
 
 /// Operand `index` of each.
-Values operands_of(const JointNodes& group, size_t index) {
+Values operands_of(const NodeGroup& group, size_t index) {
   Values values;
   for (const Node* node : group) values.push_back(node->inputs[index]);
   return values;
 }
 
 /// The matrices and biases of a group.
-Values what_is_joined(const JointNodes& group) {
+Values what_is_joined(const NodeGroup& group) {
   Values values = operands_of(group, 1);
   if (!has_bias(*group.front())) return values;
   const Values biases = operands_of(group, 2);
@@ -56,7 +56,7 @@ Values what_is_joined(const JointNodes& group) {
 
 /// A product reads all rows, however narrow the matrix is; but columns that are parts of a wider
 /// matrix are read less easily. `times`: how many groups have the same matrices.
-bool is_worth_it(const JointNodes& group, int64_t times) {
+bool is_worth_it(const NodeGroup& group, int64_t times) {
   const auto size = [](const Value* value) { return graph::typical_elements(value->type); };
   const auto fewer = static_cast<int64_t>(group.size()) - 1;
   int64_t saved = fewer * (size(group.front()->inputs[0]) + graph::kElementsOfCall);
@@ -66,7 +66,7 @@ bool is_worth_it(const JointNodes& group, int64_t times) {
   return saved * times > price;
 }
 
-JointNodes in_order_of_matrices(JointNodes group) {
+NodeGroup in_order_of_matrices(NodeGroup group) {
   std::ranges::sort(group, {}, [](const Node* node) {
     return std::pair(node->inputs[1]->id, node->output()->id);
   });
@@ -74,27 +74,27 @@ JointNodes in_order_of_matrices(JointNodes group) {
 }
 
 /// Products of the same rows.
-Alike products_in(const Block& block, const Escaping& escaping) {
+Candidates products_in(const Block& block, const Escaping& escaping) {
   std::map<std::tuple<const graph::OpDef*, const Value*, bool>, Positions> positions;
   for (uint32_t i = 0; i < block.nodes.size(); ++i) {
     const Node& node = *block.nodes[i];
     if (is_product(node) && !escaping.contains(node.output()))
       positions[{node.op, node.inputs[0], has_bias(node)}].push_back(i);
   }
-  Alike alike{sets_of_several(std::move(positions)), {}};
+  Candidates candidates{sets_of_several(std::move(positions)), {}};
   // Rows of every round meet the same matrices, which are joined once.
   std::map<Values, int64_t> uses;
-  for (const Positions& all : alike.sets) {
-    JointNodes group;
+  for (const Positions& all : candidates.sets) {
+    NodeGroup group;
     for (const uint32_t i : all) group.push_back(block.nodes[i]);
     ++uses[what_is_joined(in_order_of_matrices(std::move(group)))];
   }
-  alike.choose = [uses = std::move(uses)](JointNodes nodes) {
-    JointNodes group = in_order_of_matrices(std::move(nodes));
+  candidates.choose = [uses = std::move(uses)](NodeGroup nodes) {
+    NodeGroup group = in_order_of_matrices(std::move(nodes));
     const auto found = uses.find(what_is_joined(group));
-    return is_worth_it(group, found == uses.end() ? 1 : found->second) ? group : JointNodes();
+    return is_worth_it(group, found == uses.end() ? 1 : found->second) ? group : NodeGroup();
   };
-  return alike;
+  return candidates;
 }
 
 class Widening {
@@ -106,13 +106,13 @@ class Widening {
 
   graph::Graph run() {
     rewriter_.run([&](const Node& node) {
-      return groups_.meets(node, [&](const JointNodes& group) { multiply(group); });
+      return groups_.meets(node, [&](const NodeGroup& group) { multiply(group); });
     });
     return rewriter_.finish();
   }
 
  private:
-  void multiply(const JointNodes& group) {
+  void multiply(const NodeGroup& group) {
     graph::Builder& builder = rewriter_.builder();
     const Node& first = *group.front();
     const bool is_linear = first.op == &op::linear;
@@ -127,13 +127,13 @@ class Widening {
     }
   }
 
-  Value* joined(const JointNodes& group, size_t index, int64_t dim) {
+  Value* joined(const NodeGroup& group, size_t index, int64_t dim) {
     const Values parts = rewriter_[operands_of(group, index)];
     return rewriter_.builder().append(op::cat, parts, {{"dim", dim}})->output();
   }
 
   const Escaping escaping_;
-  JointGroups groups_;
+  HorizontalGroups groups_;
   graph::Rewriter rewriter_;
 };
 

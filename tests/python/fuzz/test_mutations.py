@@ -10,7 +10,7 @@ import pytest
 from control import test_one_sided_writes as one_sided
 from control.test_one_sided_writes import calls
 from differential import Program, compare, default_dtype, observe, seeded
-from recursion import test_met_writes as met_writes
+from recursion import test_runtime_stores as runtime_stores
 
 import torch
 from torchjanus._core import testing
@@ -47,8 +47,8 @@ MUTATIONS = [
     (one_sided.test_elements_of_a_list, "list", "not_written twice"),
     (one_sided.test_elements_on_one_side, "list", "both_sides"),
     (one_sided.test_variable, "variable", "not_written both_sides twice"),
-    (met_writes.test_number_that_one_side_writes, "met", "not_written both_sides"),
-    (met_writes.test_states_without_gradients, "met", "not_written twice"),
+    (runtime_stores.test_number_that_one_side_writes, "met", "not_written both_sides"),
+    (runtime_stores.test_states_without_gradients, "met", "not_written twice"),
     (one_sided.test_gradient, "grad", "not_written both_sides"),
     (one_sided.test_gradient_of_one_side, "grad", "not_written both_sides twice"),
     (replaced_data, "data", "not_written twice"),

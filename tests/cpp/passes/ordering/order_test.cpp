@@ -6,7 +6,7 @@
 
 #include "../support.h"
 #include "base/check.h"
-#include "passes/ordering/units.h"
+#include "passes/ordering/acyclic_partition.h"
 
 namespace janus::passes {
 namespace {
@@ -46,13 +46,13 @@ TEST(Order, KeepsDataAndEffectsInTheirOrder) {
   EXPECT_FALSE(precedes(1, 2));
 }
 
-TEST(Units, StandTogetherOnceTheyAreJoined) {
+TEST(AcyclicPartition, JoinedNodesStandTogether) {
   graph::Graph graph = parsed(kGraph);
   const std::vector<graph::Node*> nodes(graph.body().nodes);
-  Units units(graph.body());
-  EXPECT_EQ(units.independent({0, 1, 2}).front(), (std::vector<uint32_t>{0, 2}));
-  units.join({0, 2});
-  units.put_in_order(graph.body());
+  AcyclicPartition partition(graph.body());
+  EXPECT_EQ(partition.independent({0, 1, 2}).front(), (std::vector<uint32_t>{0, 2}));
+  partition.join({0, 2});
+  partition.put_in_order(graph.body());
   EXPECT_EQ(graph.body().nodes[0], nodes[0]);
   EXPECT_EQ(graph.body().nodes[1], nodes[2]);
 }

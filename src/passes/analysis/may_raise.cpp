@@ -1,5 +1,5 @@
-// See raising.h. Which contents an operator raises for is a fact of its block (OpDef::raises).
-#include "passes/analysis/raising.h"
+// See may_raise.h. Which contents an operator raises for is a fact of its block (OpDef::raises).
+#include "passes/analysis/may_raise.h"
 
 #include <algorithm>
 

@@ -12,7 +12,8 @@ namespace janus::passes {
 
 /// The nodes of `block` in units, in an order in which each can follow the others: what one `rows`
 /// node is to compute, or one node that is not put off.
-std::vector<std::vector<graph::Node*>> rows_units(graph::Block& block, const Recursion& recursion,
-                                                  const Flow& flow);
+std::vector<std::vector<graph::Node*>> batch_partition(graph::Block& block,
+                                                       const Recursion& recursion,
+                                                       const Flow& flow);
 
 }  // namespace janus::passes

@@ -1,8 +1,8 @@
-// torch.stack() of a list whose length differs from activation to activation of a recursion, or
-// torch.cat() of one of rows: its first dimension has no name that the graph could give a value to.
-// So the tensor only stands for the list, until it is summed over that dimension, which is a loop
-// over the list. A recursion that asks for anything else of it is refused as the interpretation
-// ends.
+// Lazy stacks: torch.stack() of a list whose length differs between the activations of a recursion,
+// or torch.cat() of a list of rows. The graph has no symbol for the first dimension of the result.
+// So the tensor only stands for the list until it is summed over that dimension. The sum is a loop
+// over the list. A recursion that asks for anything else of the tensor is refused at the end of the
+// interpretation.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace janus::frontend {
 
-class Stacks {
+class LazyStacks {
  public:
   /// torch.stack(list)
   Value stacked(Interpreter& interpreter, std::shared_ptr<const Rolled> list);

@@ -1,4 +1,4 @@
-#include "frontend/recursion/form.h"
+#include "frontend/recursion/tree_spec.h"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@
 namespace janus::frontend {
 
 using graph::Type;
-using Kind = Form::Kind;
+using Kind = TreeSpec::Kind;
 
 bool same_value(const Value& a, const Value& b) {
   if (a == b) return true;
@@ -41,10 +41,10 @@ bool same_held(const Held& a, const Held& b) {
   return same_value(a.value(), b.value());
 }
 
-bool same_form(const Form& a, const Form& b) {
+bool same_spec(const TreeSpec& a, const TreeSpec& b) {
   if (a.kind != b.kind || a.parts.size() != b.parts.size()) return false;
   for (size_t i = 0; i < a.parts.size(); ++i)
-    if (!same_form(a.parts[i], b.parts[i])) return false;
+    if (!same_spec(a.parts[i], b.parts[i])) return false;
   switch (a.kind) {
     case Kind::same:
       return same_value(a.value, b.value);
@@ -75,21 +75,21 @@ bool same_form(const Form& a, const Form& b) {
   return false;
 }
 
-bool add_classes(Form& form, const Form& more) {
-  const size_t count = form.classes.size();
-  form.classes = united(std::move(form.classes), more.classes);
-  bool grew = form.classes.size() != count;
-  for (size_t i = 0; i < form.parts.size(); ++i)
-    if (add_classes(form.parts[i], more.parts[i])) grew = true;
+bool add_classes(TreeSpec& spec, const TreeSpec& more) {
+  const size_t count = spec.classes.size();
+  spec.classes = united(std::move(spec.classes), more.classes);
+  bool grew = spec.classes.size() != count;
+  for (size_t i = 0; i < spec.parts.size(); ++i)
+    if (add_classes(spec.parts[i], more.parts[i])) grew = true;
   return grew;
 }
 
-bool join_strides(Form& form, Form& other) {
-  bool differed = form.kind == Kind::tensor && form.strides && form.strides != other.strides;
-  if (form.kind == Kind::tensor && form.strides != other.strides)
-    form.strides = other.strides = std::nullopt;
-  for (size_t i = 0; i < std::min(form.parts.size(), other.parts.size()); ++i)
-    if (join_strides(form.parts[i], other.parts[i])) differed = true;
+bool join_strides(TreeSpec& spec, TreeSpec& other) {
+  bool differed = spec.kind == Kind::tensor && spec.strides && spec.strides != other.strides;
+  if (spec.kind == Kind::tensor && spec.strides != other.strides)
+    spec.strides = other.strides = std::nullopt;
+  for (size_t i = 0; i < std::min(spec.parts.size(), other.parts.size()); ++i)
+    if (join_strides(spec.parts[i], other.parts[i])) differed = true;
   return differed;
 }
 
@@ -100,24 +100,24 @@ void Flattening::add(graph::Value* value, std::shared_ptr<Tensor> tensor) {
   tensors.push_back(std::move(tensor));
 }
 
-Form Flattening::take(const Value& value, const std::string& part) {
+TreeSpec Flattening::take(const Value& value, const std::string& part) {
   if (value == nullptr || as<Unmerged>(value) != nullptr)
     interpreter_.refuse(ReasonCode::dynamic_value, cat(part, " in a recursion"));
-  Form same;
+  TreeSpec same;
   same.value = value;
   switch (value->kind) {
     case ValueKind::known:
       return take_known(value, part);
     case ValueKind::number: {
       if (as<Number>(value)->dim && !varies_(part)) return same;
-      Form form{.kind = Kind::number, .graph_type = {as<Number>(value)->type}};
+      TreeSpec spec{.kind = Kind::number, .graph_type = {as<Number>(value)->type}};
       add(interpreter_.graph_value(value));
-      return form;
+      return spec;
     }
     case ValueKind::run_time: {
-      Form form{.kind = Kind::object, .classes = possible_classes(interpreter_, value)};
+      TreeSpec spec{.kind = Kind::object, .classes = possible_classes(interpreter_, value)};
       add(as<RuntimeObject>(value)->value);
-      return form;
+      return spec;
     }
     default:
       break;
@@ -138,17 +138,17 @@ Form Flattening::take(const Value& value, const std::string& part) {
     return take_fields(*dictionary, Kind::dictionary, part);
   if (const auto* instance = as<Instance>(value);
       instance != nullptr && instance->items == nullptr && !existed_(*instance->fields)) {
-    Form form = take_fields(*instance->fields, Kind::instance, part);
-    form.type = instance->type;
-    return form;
+    TreeSpec spec = take_fields(*instance->fields, Kind::instance, part);
+    spec.type = instance->type;
+    return spec;
   }
   if (varies_(part) || (as<Method>(value) == nullptr && !existed_(*value)))
     interpreter_.refuse(ReasonCode::dynamic_value, cat(part, " in a recursion"));
   return same;
 }
 
-Form Flattening::take_known(const Value& value, const std::string& part) {
-  Form same;
+TreeSpec Flattening::take_known(const Value& value, const std::string& part) {
+  TreeSpec same;
   same.value = value;
   if (!varies_(part)) return same;
   if (is_number(value)) {
@@ -163,7 +163,7 @@ Form Flattening::take_known(const Value& value, const std::string& part) {
   return {.kind = Kind::object, .classes = possible_classes(interpreter_, value)};
 }
 
-Form Flattening::take_tensor(const std::shared_ptr<Tensor>& tensor, const std::string& part) {
+TreeSpec Flattening::take_tensor(const std::shared_ptr<Tensor>& tensor, const std::string& part) {
   if (tensor->source != nullptr && !varies_(part)) return {.value = tensor};
   graph::Value* value = read(interpreter_, *tensor);
   if (tensor->is_parameter || tensor->grad != nullptr)
@@ -176,71 +176,72 @@ Form Flattening::take_tensor(const std::shared_ptr<Tensor>& tensor, const std::s
           .strides = tensor->strides};
 }
 
-Form Flattening::take_sequence(const Sequence& sequence, const std::string& part) {
-  Form form{.kind = sequence.is_list ? Kind::list : Kind::tuple, .type = sequence.type};
+TreeSpec Flattening::take_sequence(const Sequence& sequence, const std::string& part) {
+  TreeSpec spec{.kind = sequence.is_list ? Kind::list : Kind::tuple, .type = sequence.type};
   for (size_t i = 0; i < sequence.elements.size(); ++i)
-    form.parts.push_back(take(sequence.elements[i], cat(part, "[", i, "]")));
-  return form;
+    spec.parts.push_back(take(sequence.elements[i], cat(part, "[", i, "]")));
+  return spec;
 }
 
-Form Flattening::take_grown(const Rolled& list) {
+TreeSpec Flattening::take_grown(const Rolled& list) {
   for (graph::Value* each : list.lists) add(each, list.memory);
   return {.kind = Kind::grown, .elements = list.form, .front = list.front};
 }
 
-Form Flattening::take_fields(const Dictionary& fields, Form::Kind kind, const std::string& part) {
-  Form form{.kind = kind};
+TreeSpec Flattening::take_fields(const Dictionary& fields, TreeSpec::Kind kind,
+                                 const std::string& part) {
+  TreeSpec spec{.kind = kind};
   for (const auto& [key, value] : fields.items) {
-    form.keys.push_back(key);
-    form.parts.push_back(take(value, cat(part, ".", text_of(key.get()))));
+    spec.keys.push_back(key);
+    spec.parts.push_back(take(value, cat(part, ".", text_of(key.get()))));
   }
-  return form;
+  return spec;
 }
 
 // --- putting together ---------------------------------------------------------------------------
 
-Value Rebuilding::make(const Form& form) {
-  switch (form.kind) {
+Value Rebuilding::make(const TreeSpec& spec) {
+  switch (spec.kind) {
     case Kind::same:
       // Objects with an identity count as places, whether they are taken apart or not.
-      if (form.value->kind != ValueKind::known && form.value->kind != ValueKind::number)
-        places_.push_back(form.value);
-      return form.value;
+      if (spec.value->kind != ValueKind::known && spec.value->kind != ValueKind::number)
+        places_.push_back(spec.value);
+      return spec.value;
     case Kind::number:
       tensors.push_back(nullptr);
-      return interpreter_.number(next_(form.graph_type));
+      return interpreter_.number(next_(spec.graph_type));
     case Kind::object:
       tensors.push_back(nullptr);
-      return std::make_shared<RuntimeObject>(next_(Type::object("object")), form.classes);
+      return std::make_shared<RuntimeObject>(next_(Type::object("object")), spec.classes);
     case Kind::shared:
-      return places_.at(form.index);
+      return places_.at(spec.index);
     default:
-      return make_new(form);
+      return make_new(spec);
   }
 }
 
-Value Rebuilding::make_new(const Form& form) {
+Value Rebuilding::make_new(const TreeSpec& spec) {
   const size_t place = places_.size();
   places_.push_back(nullptr);
-  if (form.kind == Kind::tensor) {
-    auto tensor = make_tensor(interpreter_, next_(form.graph_type), form.requires_grad);
-    tensor->is_leaf = form.is_leaf;
-    tensor->strides = form.strides;
+  if (spec.kind == Kind::tensor) {
+    auto tensor = make_tensor(interpreter_, next_(spec.graph_type), spec.requires_grad);
+    tensor->is_leaf = spec.is_leaf;
+    tensor->strides = spec.strides;
     tensors.push_back(tensor);
     return places_[place] = tensor;
   }
-  if (form.kind == Kind::tuple || form.kind == Kind::list) {
-    auto sequence = std::make_shared<Sequence>(form.kind == Kind::list);
-    sequence->type = form.type;
-    for (const Form& part : form.parts) sequence->elements.push_back(make(part));
+  if (spec.kind == Kind::tuple || spec.kind == Kind::list) {
+    auto sequence = std::make_shared<Sequence>(spec.kind == Kind::list);
+    sequence->type = spec.type;
+    for (const TreeSpec& part : spec.parts) sequence->elements.push_back(make(part));
     return places_[place] = sequence;
   }
-  if (form.kind == Kind::grown) {
+  if (spec.kind == Kind::grown) {
     auto list = std::make_shared<Rolled>();
-    list->form = form.elements;
-    list->front = form.front;
+    list->form = spec.elements;
+    list->front = spec.front;
     list->memory = std::make_shared<Tensor>();
-    for (const Type& type : list_types(form.elements)) {
+    for (const Type& type : list_types(spec.elements)) {
       list->lists.push_back(next_(type));
       tensors.push_back(list->memory);
     }
@@ -249,20 +250,20 @@ Value Rebuilding::make_new(const Form& form) {
     return places_[place] = sequence;
   }
   auto fields = std::make_shared<Dictionary>();
-  for (size_t i = 0; i < form.parts.size(); ++i)
-    fields->items.emplace_back(form.keys[i], make(form.parts[i]));
-  if (form.kind == Kind::dictionary) return places_[place] = fields;
-  auto instance = std::make_shared<Instance>(form.type);
+  for (size_t i = 0; i < spec.parts.size(); ++i)
+    fields->items.emplace_back(spec.keys[i], make(spec.parts[i]));
+  if (spec.kind == Kind::dictionary) return places_[place] = fields;
+  auto instance = std::make_shared<Instance>(spec.type);
   instance->fields = fields;
   return places_[place] = instance;
 }
 
-void collect_types(const Form& form, std::vector<Type>& types) {
-  if (form.kind == Kind::number || form.kind == Kind::tensor) types.push_back(form.graph_type);
-  if (form.kind == Kind::object) types.push_back(Type::object("object"));
-  if (form.kind == Kind::grown)
-    for (Type& type : list_types(form.elements)) types.push_back(std::move(type));
-  for (const Form& part : form.parts) collect_types(part, types);
+void collect_types(const TreeSpec& spec, std::vector<Type>& types) {
+  if (spec.kind == Kind::number || spec.kind == Kind::tensor) types.push_back(spec.graph_type);
+  if (spec.kind == Kind::object) types.push_back(Type::object("object"));
+  if (spec.kind == Kind::grown)
+    for (Type& type : list_types(spec.elements)) types.push_back(std::move(type));
+  for (const TreeSpec& part : spec.parts) collect_types(part, types);
 }
 
 }  // namespace janus::frontend

@@ -1,5 +1,5 @@
-// Partitions a block into units of nodes that run as one. They are joined group after group without
-// making a cycle.
+// Partitions a block into units of nodes that run as one. Joining units makes no cycle of
+// dependences.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace janus::passes {
 
-class Units {
+class AcyclicPartition {
  public:
-  explicit Units(const graph::Block& block);
+  explicit AcyclicPartition(const graph::Block& block);
 
   /// Some nodes, by position, in groups of which no member leads to another: by how many of the
   /// nodes are on the way to each at most.

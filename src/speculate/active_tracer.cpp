@@ -1,4 +1,4 @@
-#include "speculate/surroundings.h"
+#include "speculate/active_tracer.h"
 
 #include "speculate/tensor_class.h"
 
@@ -31,7 +31,7 @@ bool is_monitored() { return false; }
 
 }  // namespace
 
-const char* active_watcher(const Environment& environment) {
+const char* active_tracer(const Environment& environment) {
   if (environment.mode_active) return "a torch mode";
   if (environment.anomaly_mode) return "autograd's anomaly detection";
   if (PyThreadState_Get()->c_tracefunc != nullptr) return "a trace function";

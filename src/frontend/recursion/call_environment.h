@@ -1,5 +1,5 @@
-// What a function of the graph can see besides its arguments: it was made under the state that
-// this had then, and computes the same only where it has that state again.
+// The environment of a function of the graph: what its body sees besides the arguments. The body
+// was interpreted in one state of the environment. A call fits only where the state is the same.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace janus::frontend {
 
-class Surroundings {
+class CallEnvironment {
  public:
   /// As they are now: what variables that nested functions use, changed objects, tensors of the
   /// entry and `given` lead to.
-  Surroundings(Interpreter& interpreter, const std::vector<Value>& given);
+  CallEnvironment(Interpreter& interpreter, const std::vector<Value>& given);
 
   /// An object of the entry that was reached only later, as it is now.
   void add(const Changeable& object);

@@ -1,4 +1,4 @@
-#include "frontend/core/settled.h"
+#include "frontend/core/narrowing.h"
 
 #include <memory>
 #include <optional>

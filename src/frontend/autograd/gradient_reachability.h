@@ -1,5 +1,5 @@
-// Whether a gradient comes to a value where that depends on branches: a flag that the graph
-// computes. Eager leaves None as the `.grad` of what it does not come to.
+// Gradient reachability: whether a gradient comes to a value. Where that depends on branches, the
+// answer is a flag that the graph computes. Eager leaves None as `.grad` of what no gradient reaches.
 #pragma once
 
 #include <map>
@@ -15,9 +15,9 @@
 namespace janus::frontend {
 
 /// The flags of gradients of `outputs`.
-class ReachedFlags {
+class GradientReachability {
  public:
-  ReachedFlags(Interpreter& interpreter, const std::vector<graph::Value*>& outputs)
+  GradientReachability(Interpreter& interpreter, const std::vector<graph::Value*>& outputs)
       : interpreter_(interpreter), outputs_(outputs) {}
 
   struct Reached {

@@ -1,5 +1,5 @@
-// See rows_units.h.
-#include "passes/batching/rows_units.h"
+// See batch_partition.h.
+#include "passes/batching/batch_partition.h"
 
 #include <algorithm>
 #include <map>
@@ -18,9 +18,9 @@ using graph::Node;
 using graph::Trait;
 using graph::Value;
 
-class RowsUnits {
+class BatchPartition {
  public:
-  RowsUnits(Block& block, const Recursion& recursion, const Flow& flow)
+  BatchPartition(Block& block, const Recursion& recursion, const Flow& flow)
       : block_(block), recursion_(recursion), flow_(flow) {
     before_ = predecessors(block);
     find_stages();
@@ -136,9 +136,9 @@ class RowsUnits {
 
 }  // namespace
 
-std::vector<std::vector<Node*>> rows_units(Block& block, const Recursion& recursion,
-                                           const Flow& flow) {
-  return RowsUnits(block, recursion, flow).units();
+std::vector<std::vector<Node*>> batch_partition(Block& block, const Recursion& recursion,
+                                                const Flow& flow) {
+  return BatchPartition(block, recursion, flow).units();
 }
 
 }  // namespace janus::passes

@@ -1,5 +1,5 @@
-// What is known of values that depend on a branch, where the side at hand says which of two they
-// are.
+// Narrowing of values that depend on a branch (Optional, Either): where the outcome of the branch's
+// test is known, the value is one of its two alternatives.
 #pragma once
 
 #include "frontend/values/value.h"

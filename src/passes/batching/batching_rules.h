@@ -1,5 +1,5 @@
-// How an operator is computed for many rows at once: with one more dimension in front of those of
-// its operands and results that differ from row to row.
+// Batching rules: how an operator is computed for many rows at once. Operands and results that
+// differ from row to row get one more dimension in front.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// How a Python value goes in and out of a function of the graph: what of it is known, and what are
-// values of the graph, in order.
+// Tree specifications: how a Python value is flattened to go in and out of a function of the graph.
+// A specification holds what is known of the value. The rest are values of the graph, in order.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace janus::frontend {
 
-struct Form {
+struct TreeSpec {
   enum class Kind {
     same,        ///< always this very value
     object,      ///< an object met at run time
@@ -36,17 +36,17 @@ struct Form {
   python::Object type;  ///< of a named tuple or an instance
   size_t index = 0;
   std::vector<python::Object> keys;
-  std::vector<Form> parts;
+  std::vector<TreeSpec> parts;
   ElementForm elements;  ///< grown, and at which end
   bool front = false;
 };
 
-/// Whether the two forms are one, whatever classes objects may have.
-bool same_form(const Form& a, const Form& b);
+/// Whether the two specs are one, whatever classes objects may have.
+bool same_spec(const TreeSpec& a, const TreeSpec& b);
 /// Adds the classes of objects; whether there were new ones.
-bool add_classes(Form& form, const Form& more);
+bool add_classes(TreeSpec& spec, const TreeSpec& more);
 /// Forgets strides that differ; whether there were some.
-bool join_strides(Form& form, Form& other);
+bool join_strides(TreeSpec& spec, TreeSpec& other);
 /// Whether the values can't be told apart.
 bool same_value(const Value& a, const Value& b);
 /// Whether both places are unknown or absent, or hold the same value.
@@ -62,17 +62,17 @@ class Flattening {
   Flattening(Interpreter& interpreter, Varies varies, Existed existed)
       : interpreter_(interpreter), varies_(std::move(varies)), existed_(std::move(existed)) {}
 
-  Form take(const Value& value, const std::string& part);
+  TreeSpec take(const Value& value, const std::string& part);
 
   std::vector<graph::Value*> values;             ///< of the graph, in order
   std::vector<std::shared_ptr<Tensor>> tensors;  ///< for each value its tensor, or null
 
  private:
-  Form take_known(const Value& value, const std::string& part);
-  Form take_tensor(const std::shared_ptr<Tensor>& tensor, const std::string& part);
-  Form take_sequence(const Sequence& sequence, const std::string& part);
-  Form take_grown(const Rolled& list);
-  Form take_fields(const Dictionary& fields, Form::Kind kind, const std::string& part);
+  TreeSpec take_known(const Value& value, const std::string& part);
+  TreeSpec take_tensor(const std::shared_ptr<Tensor>& tensor, const std::string& part);
+  TreeSpec take_sequence(const Sequence& sequence, const std::string& part);
+  TreeSpec take_grown(const Rolled& list);
+  TreeSpec take_fields(const Dictionary& fields, TreeSpec::Kind kind, const std::string& part);
   void add(graph::Value* value, std::shared_ptr<Tensor> tensor = nullptr);
 
   Interpreter& interpreter_;
@@ -87,17 +87,17 @@ class Rebuilding {
  public:
   Rebuilding(Interpreter& interpreter, std::function<graph::Value*(const graph::Type&)> next)
       : interpreter_(interpreter), next_(std::move(next)) {}
-  Value make(const Form& form);
+  Value make(const TreeSpec& spec);
   std::vector<std::shared_ptr<Tensor>> tensors;  ///< as those of Flattening
 
  private:
-  Value make_new(const Form& form);
+  Value make_new(const TreeSpec& spec);
   Interpreter& interpreter_;
   std::function<graph::Value*(const graph::Type&)> next_;
   std::vector<Value> places_;
 };
 
 /// The types of the graph's values, in order.
-void collect_types(const Form& form, std::vector<graph::Type>& types);
+void collect_types(const TreeSpec& spec, std::vector<graph::Type>& types);
 
 }  // namespace janus::frontend

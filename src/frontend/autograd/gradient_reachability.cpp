@@ -1,7 +1,7 @@
 // A gradient comes to a value by each way from the outputs back to it. A way through an `if` is
 // there if its side is taken: what the sides say becomes one more result of that node. From round
 // to round of a loop it is carried whether what is carried there is reached.
-#include "frontend/autograd/reached.h"
+#include "frontend/autograd/gradient_reachability.h"
 
 #include <algorithm>
 
@@ -38,7 +38,7 @@ bool is_in_function(const Node& node) {
 
 }  // namespace
 
-ReachedFlags::Reached ReachedFlags::of(const std::vector<graph::Value*>& targets) {
+GradientReachability::Reached GradientReachability::of(const std::vector<graph::Value*>& targets) {
   using passes::Paths;
   for (const bool certain : passes::reachable(outputs_, targets, Paths::certain))
     if (certain) return {};
@@ -48,7 +48,7 @@ ReachedFlags::Reached ReachedFlags::of(const std::vector<graph::Value*>& targets
   return place->second;
 }
 
-ReachedFlags::Places ReachedFlags::places_of_targets() {
+GradientReachability::Places GradientReachability::places_of_targets() {
   Places places;
   const auto add = [&](const void* of, const std::vector<graph::Value*>& values) {
     for (size_t i = 0; i < values.size(); ++i)
@@ -66,7 +66,7 @@ ReachedFlags::Places ReachedFlags::places_of_targets() {
   return places;
 }
 
-ReachedFlags::Reached ReachedFlags::through_all() {
+GradientReachability::Reached GradientReachability::through_all() {
   test_.reset();
   carried_.clear();
   known_.clear();
@@ -79,7 +79,7 @@ ReachedFlags::Reached ReachedFlags::through_all() {
   return {.certain = false, .flag = flag.value, .test = *test_};
 }
 
-ReachedFlags::Flag ReachedFlags::of(graph::Value* value) {
+GradientReachability::Flag GradientReachability::of(graph::Value* value) {
   if (targets_.contains(value)) return {.known = true};
   auto place = known_.find(value);
   if (place != known_.end()) return place->second;
@@ -102,7 +102,7 @@ bool reads_part_of_list(const Node& loop) {
 
 }  // namespace
 
-ReachedFlags::Flag ReachedFlags::find(graph::Value* value) {
+GradientReachability::Flag GradientReachability::find(graph::Value* value) {
   Node* node = value->definition;
   if (!passes::carries_gradient(value->type)) return {};
   if (node == nullptr) return in_round(*value);
@@ -118,13 +118,13 @@ ReachedFlags::Flag ReachedFlags::find(graph::Value* value) {
   return flag;
 }
 
-const std::vector<graph::Value*>& ReachedFlags::operands_of(graph::Value* value) {
+const std::vector<graph::Value*>& GradientReachability::operands_of(graph::Value* value) {
   auto [operands, is_new] = operands_.try_emplace(value);
   if (is_new) operands->second = passes::operands_reached(*value, passes::Paths::any);
   return operands->second;
 }
 
-ReachedFlags::Flag ReachedFlags::through_branch(graph::Value& output) {
+GradientReachability::Flag GradientReachability::through_branch(graph::Value& output) {
   Node& node = *output.definition;
   const size_t index = output.index;
   const Flag first = of(node.blocks[0]->results[index]);
@@ -142,7 +142,7 @@ ReachedFlags::Flag ReachedFlags::through_branch(graph::Value& output) {
   return {.value = result};
 }
 
-ReachedFlags::Flag ReachedFlags::through_loop(graph::Value& output) {
+GradientReachability::Flag GradientReachability::through_loop(graph::Value& output) {
   using passes::Paths;
   Node& loop = *output.definition;
   const std::vector<graph::Value*> certain = passes::operands_reached(output, Paths::certain);
@@ -159,7 +159,7 @@ ReachedFlags::Flag ReachedFlags::through_loop(graph::Value& output) {
 }
 
 /// What a loop carries, as a round begins.
-ReachedFlags::Flag ReachedFlags::in_round(graph::Value& parameter) {
+GradientReachability::Flag GradientReachability::in_round(graph::Value& parameter) {
   graph::Block* round = parameter.owner;
   Node* loop = round == nullptr ? nullptr : round->parent;
   const bool is_being_made = round != nullptr && loop == nullptr &&
@@ -172,7 +172,7 @@ ReachedFlags::Flag ReachedFlags::in_round(graph::Value& parameter) {
 }
 
 /// Which value that the loop carries tells whether its value `index` is reached.
-size_t ReachedFlags::carried(Node& loop, size_t index) {
+size_t GradientReachability::carried(Node& loop, size_t index) {
   const auto [known, is_new] = carried_.try_emplace({&loop, index}, loop.inputs.size());
   const size_t place = known->second;
   if (!is_new) return place;
@@ -191,7 +191,7 @@ size_t ReachedFlags::carried(Node& loop, size_t index) {
 
 /// Whether what a function uses of outside is reached, it tells by one more result. What it is
 /// given counts as for a loop.
-ReachedFlags::Flag ReachedFlags::through_call(graph::Value& output) {
+GradientReachability::Flag GradientReachability::through_call(graph::Value& output) {
   using passes::Paths;
   Node& call = *output.definition;
   Node* function = graph::callee(call);
@@ -210,7 +210,7 @@ ReachedFlags::Flag ReachedFlags::through_call(graph::Value& output) {
 }
 
 /// Which result of the function tells whether a gradient of result `index` comes to a target.
-size_t ReachedFlags::result_of(Node& function, size_t index) {
+size_t GradientReachability::result_of(Node& function, size_t index) {
   const FunctionResult result{&function, index};
   if (const auto open = open_.find(result); open != open_.end()) return open->second;
   graph::Block& block = *function.blocks.front();
@@ -231,7 +231,7 @@ size_t ReachedFlags::result_of(Node& function, size_t index) {
 }
 
 /// Says all by itself: nothing is left out as described already by another text.
-std::string ReachedFlags::structure_of(const Node& function, size_t index) {
+std::string GradientReachability::structure_of(const Node& function, size_t index) {
   auto structures = std::exchange(structures_, {});
   auto described = std::exchange(described_, {{&function, index}});
   std::string text = cat(graph::function_name(function), ' ', index, ' ',
@@ -243,13 +243,13 @@ std::string ReachedFlags::structure_of(const Node& function, size_t index) {
 
 /// A text that is the same for values from which gradients come to targets under the same
 /// conditions.
-std::string ReachedFlags::structure(graph::Value* value) {
+std::string GradientReachability::structure(graph::Value* value) {
   if (auto known = structures_.find(value); known != structures_.end()) return known->second;
   std::string text = describe(value);
   return structures_[value] = std::move(text);
 }
 
-std::string ReachedFlags::describe(graph::Value* value) {
+std::string GradientReachability::describe(graph::Value* value) {
   if (targets_.contains(value)) return "1";
   Node* node = value->definition;
   if (node == nullptr || !passes::carries_gradient(value->type) || !passes::passes_gradient(*node))
@@ -284,7 +284,7 @@ std::string ReachedFlags::describe(graph::Value* value) {
 
 /// Through what a function is given, an earlier gradient, or some element of a list: only what is
 /// certain.
-ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
+GradientReachability::Flag GradientReachability::through_uncertain(graph::Value& output) {
   using passes::Paths;
   const Node& node = *output.definition;
   Flag flag;
@@ -308,7 +308,7 @@ ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
 }
 
 /// Computed in the block that both are known in.
-ReachedFlags::Flag ReachedFlags::either(Flag a, Flag b, graph::Block& block) {
+GradientReachability::Flag GradientReachability::either(Flag a, Flag b, graph::Block& block) {
   if (a == b || (b.value == nullptr && !b.known)) return a;
   if (a.value == nullptr && !a.known) return b;
   if ((a.value == nullptr && a.known) || (b.value == nullptr && b.known)) return {.known = true};
@@ -321,7 +321,7 @@ ReachedFlags::Flag ReachedFlags::either(Flag a, Flag b, graph::Block& block) {
   return {.value = result};
 }
 
-graph::Value* ReachedFlags::in_block(Flag flag, graph::Block& block) {
+graph::Value* GradientReachability::in_block(Flag flag, graph::Block& block) {
   if (flag.value != nullptr) return flag.value;
   graph::Builder builder(interpreter_.builder().graph(), block);
   return builder.constant(flag.known);

@@ -1,4 +1,4 @@
-// Groups of nodes that a pass replaces by one operator each.
+// Horizontal groups: independent nodes of a block that a pass replaces by one operator.
 #pragma once
 
 #include <algorithm>
@@ -14,42 +14,42 @@
 
 namespace janus::passes {
 
-using JointNodes = std::vector<graph::Node*>;
+using NodeGroup = std::vector<graph::Node*>;
 
 /// Positions of nodes of a block.
 using Positions = std::vector<uint32_t>;
 
 /// What a pass finds in a block.
-struct Alike {
+struct Candidates {
   std::vector<Positions> sets;  ///< of nodes that may be done together
   /// Some of a set that do not depend on each other, in the order that the pass wants; empty where
   /// they are left alone.
-  std::function<JointNodes(JointNodes)> choose;
+  std::function<NodeGroup(NodeGroup)> choose;
 };
 
 /// Those with more than one node, in the order of the block.
 template <class Key>
 std::vector<Positions> sets_of_several(std::map<Key, Positions> by_key);
 
-class JointGroups {
+class HorizontalGroups {
  public:
   /// Puts the blocks of the graph in an order in which the members of each group stand side by
   /// side.
-  JointGroups(graph::Graph& graph, std::function<Alike(const graph::Block&)> look);
+  HorizontalGroups(graph::Graph& graph, std::function<Candidates(const graph::Block&)> look);
 
   /// For a rewriting that meets all nodes: whether the node is in a group. The last of its group
   /// calls `replace`, which replaces all of them.
-  bool meets(const graph::Node& node, const std::function<void(const JointNodes&)>& replace);
+  bool meets(const graph::Node& node, const std::function<void(const NodeGroup&)>& replace);
 
  private:
   struct Group {
-    JointNodes nodes;
+    NodeGroup nodes;
     size_t met = 0;
   };
   void gather(graph::Block& block);
-  void add(JointNodes nodes);
+  void add(NodeGroup nodes);
 
-  std::function<Alike(const graph::Block&)> look_;
+  std::function<Candidates(const graph::Block&)> look_;
   std::vector<std::unique_ptr<Group>> groups_;
   std::unordered_map<const graph::Node*, Group*> group_of_;
 };

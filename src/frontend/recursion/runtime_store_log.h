@@ -1,13 +1,13 @@
-// Attributes that the run writes to objects that it meets (RuntimeObject), such as the states of a
-// tree's nodes: which objects these are, and how many, only the run knows.
+// The store log of objects that are discovered at run time (RuntimeObject), such as the nodes of a
+// tree. Only the run knows which objects these are, and how many.
 //
-// What is written under one name goes, with its object, to the end of a list of the interpreter's
-// own, which grows in branches, loops and recursions as any other list does (symbolic_list.h). A
-// read looks there first, for the last write to that object. The commit does the writes in their
-// order.
+// A store of an attribute appends the object and the value to the log of the attribute's name. A
+// log is a list of the graph (symbolic_list.h), and grows in branches, loops and recursions as any
+// other. A read searches it backwards for the last store to its object. The commit does the stores
+// in their order.
 //
-// That a name is written so has to be known from the start, as it decides how it is read: the first
-// write begins the generation anew (Generalise).
+// Whether a name has a log decides how the name is read, so it has to be known from the start. The
+// first store under a name begins the generation anew (Generalise).
 #pragma once
 
 #include <array>
@@ -16,20 +16,20 @@
 #include <string>
 #include <vector>
 
-#include "frontend/core/met_writes_state.h"
+#include "frontend/core/runtime_store_log_state.h"
 #include "frontend/values/symbolic_list.h"
 #include "frontend/values/value.h"
 #include "speculate/generated.h"
 
 namespace janus::frontend {
 
-class Freed;
+class ConsumedTape;
 class AttachedStates;
 class Interpreter;
 
-class MetWrites final : public MetWritesState {
+class RuntimeStoreLog final : public RuntimeStoreLogState {
  public:
-  MetWrites(Interpreter& interpreter, const std::vector<std::string>& names);
+  RuntimeStoreLog(Interpreter& interpreter, const std::vector<std::string>& names);
 
   bool expects(const std::string& name) const override { return find(name) != nullptr; }
   void write(const std::shared_ptr<RuntimeObject>& object, const Classes& classes,
@@ -42,7 +42,7 @@ class MetWrites final : public MetWritesState {
 
   /// Refuses where a backward() in the run may not have come to all values with gradients that were
   /// written; or lets the run find out, where that depends on which of them were read.
-  void check_freed();
+  void check_consumed();
   /// The lists, which are seen by all that the run does.
   std::vector<Value> lists() const;
   /// All that is written, as one value, and how the commit does it; nothing if there was no write.
@@ -70,10 +70,11 @@ class MetWrites final : public MetWritesState {
   /// Where the object's last write stands in the list, from the end; 0: there is none.
   Value position_of(const RuntimeObject& object, const Rolled& writes) const;
   void note_read(const Log& log, const Rolled& writes, const Value& position);
-  void guard_reads(const Log& log, Freed& sure, Freed& if_read);
-  void guard_reads(const Log& log, size_t list, const Sequence& reads, Freed& sure, Freed& if_read);
+  void guard_reads(const Log& log, ConsumedTape& sure, ConsumedTape& if_read);
+  void guard_reads(const Log& log, size_t list, const Sequence& reads, ConsumedTape& sure,
+                   ConsumedTape& if_read);
   std::shared_ptr<const Rolled> rolled_positions(const Sequence& reads) const;
-  [[noreturn]] void refuse_unfreed(const Log& log) const;
+  [[noreturn]] void refuse_unconsumed(const Log& log) const;
 
   Interpreter& interpreter_;
   std::vector<Log> logs_;
@@ -82,6 +83,6 @@ class MetWrites final : public MetWritesState {
 };
 
 /// Those of the interpretation.
-MetWrites& met_writes_of(AttachedStates& attached);
+RuntimeStoreLog& runtime_store_log_of(AttachedStates& attached);
 
 }  // namespace janus::frontend

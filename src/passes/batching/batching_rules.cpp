@@ -1,5 +1,5 @@
-// See row_forms.h. The rules themselves are in the blocks of the operators (OpDef::rows).
-#include "passes/batching/row_forms.h"
+// See batching_rules.h. The rules themselves are in the blocks of the operators (OpDef::rows).
+#include "passes/batching/batching_rules.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include "frontend/recursion/surroundings.h"
+#include "frontend/recursion/call_environment.h"
 
 #include <algorithm>
 
-#include "frontend/recursion/met_writes.h"
 #include "frontend/recursion/outside_places.h"
+#include "frontend/recursion/runtime_store_log.h"
 
 namespace janus::frontend {
 
@@ -106,7 +106,7 @@ bool is_rolled(const ChangeableState& state) {
 
 }  // namespace
 
-Surroundings::Surroundings(Interpreter& interpreter, const std::vector<Value>& given)
+CallEnvironment::CallEnvironment(Interpreter& interpreter, const std::vector<Value>& given)
     : heap_(interpreter.heap) {
   Reachable reachable;
   for (const Value& value : given) reachable.follow(value);
@@ -120,7 +120,7 @@ Surroundings::Surroundings(Interpreter& interpreter, const std::vector<Value>& g
     reachable.follow(heap_.list_at(object).appended);
     reachable.follow(heap_.list_at(object).twin);
   }
-  for (const Value& list : met_writes_of(interpreter).lists()) reachable.follow(list);
+  for (const Value& list : runtime_store_log_of(interpreter).lists()) reachable.follow(list);
   std::vector<const Changeable*> others;
   for (const Changeable* each = Changeable::first(); each != nullptr;
        each = each->next_changeable()) {
@@ -137,21 +137,21 @@ Surroundings::Surroundings(Interpreter& interpreter, const std::vector<Value>& g
     if (reachable.leads_anywhere || reachable.objects.contains(each)) add(*each);
 }
 
-void Surroundings::add(const Changeable& object) {
+void CallEnvironment::add(const Changeable& object) {
   // Changes of real dicts are seen in the heap.
   const auto* dictionary = dynamic_cast<const Dictionary*>(&object);
   if (dictionary != nullptr && dictionary->object) return;
   if (auto owner = object.owner()) seen_.push_back({owner, &object, visible_state(object)});
 }
 
-bool Surroundings::hold(Interpreter& interpreter, const Apart& apart) const {
+bool CallEnvironment::hold(Interpreter& interpreter, const Apart& apart) const {
   return same_tables(interpreter.heap, apart) && same_lists(interpreter.heap, apart) &&
          std::all_of(seen_.begin(), seen_.end(), [&](const Seen& seen) {
            return seen.owner.expired() || is_same(seen, apart);
          });
 }
 
-bool Surroundings::is_same(const Seen& seen, const Apart& apart) {
+bool CallEnvironment::is_same(const Seen& seen, const Apart& apart) {
   const ChangeableState now = visible_state(*seen.object);
   if (apart.list(*seen.object) || apart.place(*seen.object, {})) return true;
   const bool is_container = dynamic_cast<const Variables*>(seen.object) != nullptr ||
@@ -168,7 +168,7 @@ bool Surroundings::is_same(const Seen& seen, const Apart& apart) {
                     });
 }
 
-bool Surroundings::same_tables(const Heap& now, const Apart& apart) const {
+bool CallEnvironment::same_tables(const Heap& now, const Apart& apart) const {
   const auto changes = [&](const Heap::Table* table) {
     std::vector<Heap::Change> all;
     if (table == nullptr) return all;
@@ -190,7 +190,7 @@ bool Surroundings::same_tables(const Heap& now, const Apart& apart) const {
 }
 
 /// The elements of lists that had changed are seen as those of other lists.
-bool Surroundings::same_lists(const Heap& now, const Apart& apart) const {
+bool CallEnvironment::same_lists(const Heap& now, const Apart& apart) const {
   return std::all_of(now.list_order().begin(), now.list_order().end(), [&](PyObject* object) {
     const Heap::List& list = now.list_at(object);
     const bool was_there =

@@ -5,8 +5,8 @@
 
 namespace janus::passes {
 
-/// Whether the program may raise at this very node for what its operands hold: it runs also where
-/// nobody uses what it gives, and only where the program comes to it.
+/// Whether the program may raise at this node because of what its operands hold. Such a node is kept
+/// where nobody uses its results, and is not moved to where the program would not reach it.
 bool may_raise(const graph::Node& node);
 
 }  // namespace janus::passes

@@ -1,10 +1,10 @@
-#include "frontend/recursion/met_writes.h"
+#include "frontend/recursion/runtime_store_log.h"
 
 #include <structmember.h>
 
 #include <algorithm>
 
-#include "frontend/autograd/freed.h"
+#include "frontend/autograd/consumed_tape.h"
 #include "frontend/control/branches.h"
 #include "frontend/control/list_parts.h"
 #include "frontend/control/run_time_items.h"
@@ -27,21 +27,21 @@ namespace janus::frontend {
 using python::Object;
 using syntax::CompareOperator;
 
-MetWrites::MetWrites(Interpreter& interpreter, const std::vector<std::string>& names)
+RuntimeStoreLog::RuntimeStoreLog(Interpreter& interpreter, const std::vector<std::string>& names)
     : interpreter_(interpreter) {
   for (const std::string& name : names) logs_.push_back({.name = name});
 }
 
-const MetWrites::Log* MetWrites::find(const std::string& name) const {
+const RuntimeStoreLog::Log* RuntimeStoreLog::find(const std::string& name) const {
   const auto log = std::ranges::find(logs_, name, &Log::name);
   return log == logs_.end() ? nullptr : &*log;
 }
 
-bool MetWrites::is_log(const Sequence& list) const {
+bool RuntimeStoreLog::is_log(const Sequence& list) const {
   return std::ranges::any_of(logs_, [&](const Log& log) { return log.writes.get() == &list; });
 }
 
-bool MetWrites::is_empty(const Log& log) {
+bool RuntimeStoreLog::is_empty(const Log& log) {
   return log.writes->elements.rolled() == nullptr && log.writes->elements.empty();
 }
 
@@ -49,7 +49,7 @@ bool MetWrites::is_empty(const Log& log) {
 
 /// Whether objects of the class take the attribute by Python's general rules, and without a call of
 /// the program's code. Both are assumed to stay so.
-void MetWrites::check_class(const Object& type, const std::string& name) const {
+void RuntimeStoreLog::check_class(const Object& type, const std::string& name) const {
   auto* of = reinterpret_cast<PyTypeObject*>(type.get());
   PyObject* const setter = class_descriptor(interpreter_, of, "__setattr__");
   const bool is_general = setter == PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__setattr__");
@@ -66,7 +66,7 @@ void MetWrites::check_class(const Object& type, const std::string& name) const {
 }
 
 /// For each tensor of the value that eager's autograd tracks the number of its node's name.
-void MetWrites::add_names(const Value& value, std::vector<Value>& numbers) {
+void RuntimeStoreLog::add_names(const Value& value, std::vector<Value>& numbers) {
   if (const auto* tuple = as<Sequence>(value); tuple != nullptr && !tuple->is_list)
     for (const Value& part : tuple->elements.known()) add_names(part, numbers);
   const auto* tensor = as<Tensor>(value);
@@ -77,8 +77,8 @@ void MetWrites::add_names(const Value& value, std::vector<Value>& numbers) {
   if (place == grad_fn_names_.end()) grad_fn_names_.push_back(name);
 }
 
-void MetWrites::write(const std::shared_ptr<RuntimeObject>& object, const Classes& classes,
-                      const std::string& name, const Value& value) {
+void RuntimeStoreLog::write(const std::shared_ptr<RuntimeObject>& object, const Classes& classes,
+                            const std::string& name, const Value& value) {
   const auto log = std::ranges::find(logs_, name, &Log::name);
   TORCHJANUS_CHECK(log != logs_.end(), "a write that was not announced");
   for (const Object& each : classes) check_class(each, name);
@@ -93,7 +93,7 @@ void MetWrites::write(const std::shared_ptr<RuntimeObject>& object, const Classe
 // --- reads --------------------------------------------------------------------------------------
 
 /// What was written last, if that was to this very value of the graph.
-Value MetWrites::last_write(const RuntimeObject& object, const Log& log) const {
+Value RuntimeStoreLog::last_write(const RuntimeObject& object, const Log& log) const {
   const Rolled* all = log.writes->elements.rolled().get();
   const Value last =
       all != nullptr ? last_pushed(interpreter_, *all) : log.writes->elements.known().back();
@@ -102,7 +102,7 @@ Value MetWrites::last_write(const RuntimeObject& object, const Log& log) const {
   return as<RuntimeObject>(parts[0])->value == object.value ? parts[1] : nullptr;
 }
 
-std::shared_ptr<const Rolled> MetWrites::rolled_up(const Log& log, int fact) const {
+std::shared_ptr<const Rolled> RuntimeStoreLog::rolled_up(const Log& log, int fact) const {
   if (log.writes->elements.rolled() != nullptr) return log.writes->elements.rolled();
   const std::vector<Value>& writes = log.writes->elements.known();
   std::string why;
@@ -112,12 +112,12 @@ std::shared_ptr<const Rolled> MetWrites::rolled_up(const Log& log, int fact) con
   return roll(interpreter_, {interpreter_.frame().code->facts_key, fact}, *form, writes, false);
 }
 
-Value MetWrites::position_of(const RuntimeObject& object, const Rolled& writes) const {
+Value RuntimeStoreLog::position_of(const RuntimeObject& object, const Rolled& writes) const {
   return interpreter_.number(
       op::list_find_object(interpreter_.builder(), {writes.lists.front(), object.value}));
 }
 
-graph::Value* MetWrites::has(const RuntimeObject& object, const std::string& name) {
+graph::Value* RuntimeStoreLog::has(const RuntimeObject& object, const std::string& name) {
   const Log* log = find(name);
   if (log == nullptr || is_empty(*log)) return nullptr;
   const Value position = position_of(object, *rolled_up(*log, -1));
@@ -125,8 +125,8 @@ graph::Value* MetWrites::has(const RuntimeObject& object, const std::string& nam
       compare(interpreter_, CompareOperator::NotEq, position, interpreter_.integer(0)));
 }
 
-Value MetWrites::read(const RuntimeObject& object, const std::string& name, int fact,
-                      const std::function<Value()>& at_entry) {
+Value RuntimeStoreLog::read(const RuntimeObject& object, const std::string& name, int fact,
+                            const std::function<Value()>& at_entry) {
   const Log* log = find(name);
   if (log == nullptr || is_empty(*log)) return nullptr;
   if (Value last = last_write(object, *log)) return last;
@@ -159,7 +159,7 @@ Value MetWrites::read(const RuntimeObject& object, const std::string& name, int 
   });
 }
 
-void MetWrites::check_unwritten(PyTypeObject* type, const std::string& name) const {
+void RuntimeStoreLog::check_unwritten(PyTypeObject* type, const std::string& name) const {
   for (const Log& log : logs_) {
     if ((log.name != name && name != "__dict__") || is_empty(log)) continue;
     for (const Object& each : log.classes)
@@ -173,10 +173,10 @@ void MetWrites::check_unwritten(PyTypeObject* type, const std::string& name) con
 // --- gradients ----------------------------------------------------------------------------------
 
 // Eager's backward() has come to a value that was written if it is on its way to the loss by
-// itself, or by having been read of its object. The former is known (freed.h). Of the latter, each
-// read notes which write it found, and the run tells in the end whether all were found. Reads count
-// that are on the way to the loss, or to what is written in their turn: the last of all is not, so
-// all are.
+// itself, or by having been read of its object. The former is known (consumed_tape.h). Of the
+// latter, each read notes which write it found, and the run tells in the end whether all were
+// found. Reads count that are on the way to the loss, or to what is written in their turn: the last
+// of all is not, so all are.
 
 namespace {
 
@@ -219,42 +219,42 @@ std::vector<graph::Value*> elements_read(const graph::Block& block, const graph:
 
 }  // namespace
 
-void MetWrites::note_read(const Log& log, const Rolled& writes, const Value& position) {
+void RuntimeStoreLog::note_read(const Log& log, const Rolled& writes, const Value& position) {
   const size_t count = tracked_lists(writes).size();
   if (count == 0 || !interpreter_.modes.grad_enabled) return;
-  if (count > log.reads.size()) refuse_unfreed(log);
+  if (count > log.reads.size()) refuse_unconsumed(log);
   const Value place =
       binary(interpreter_, syntax::Operator::Add, length_of(interpreter_, writes), position);
   for (size_t i = 0; i < count; ++i) append(interpreter_, *log.reads[i], place);
 }
 
-void MetWrites::refuse_unfreed(const Log& log) const {
+void RuntimeStoreLog::refuse_unconsumed(const Log& log) const {
   interpreter_.refuse(ReasonCode::autograd,
                       cat("the attribute ", log.name,
                           " of objects met in the run, to whose gradient backward() may not come"));
 }
 
-void MetWrites::check_freed() {
+void RuntimeStoreLog::check_consumed() {
   Pushes all;
   bool are_sure = true;
-  Freed sure(interpreter_);
+  ConsumedTape sure(interpreter_);
   for (const Log& log : logs_) {
     const Rolled* writes = log.writes->elements.rolled().get();
     if (writes == nullptr) continue;
     for (const size_t list : tracked_lists(*writes)) {
       const auto pushes = passes::pushes_to(*writes->lists[list]);
-      if (!pushes) refuse_unfreed(log);
+      if (!pushes) refuse_unconsumed(log);
       all.insert(all.end(), pushes->begin(), pushes->end());
       for (const graph::Node* push : *pushes) are_sure = are_sure && sure.raises(push->inputs[1]);
     }
   }
   if (are_sure) return;
-  Freed if_read(interpreter_, all);
+  ConsumedTape if_read(interpreter_, all);
   for (const Log& log : logs_)
     if (log.writes->elements.rolled() != nullptr) guard_reads(log, sure, if_read);
 }
 
-void MetWrites::guard_reads(const Log& log, Freed& sure, Freed& if_read) {
+void RuntimeStoreLog::guard_reads(const Log& log, ConsumedTape& sure, ConsumedTape& if_read) {
   const Rolled& writes = *log.writes->elements.rolled();
   const std::vector<size_t> lists = tracked_lists(writes);
   for (size_t i = 0; i < lists.size(); ++i) {
@@ -262,27 +262,27 @@ void MetWrites::guard_reads(const Log& log, Freed& sure, Freed& if_read) {
     const auto is_sure = [&](const graph::Node* push) { return sure.raises(push->inputs[1]); };
     const auto raises = [&](const graph::Node* push) { return if_read.raises(push->inputs[1]); };
     if (std::ranges::all_of(pushes, is_sure)) continue;
-    if (i >= log.reads.size() || !std::ranges::all_of(pushes, raises)) refuse_unfreed(log);
+    if (i >= log.reads.size() || !std::ranges::all_of(pushes, raises)) refuse_unconsumed(log);
     guard_reads(log, lists[i], *log.reads[i], sure, if_read);
   }
 }
 
-void MetWrites::guard_reads(const Log& log, size_t list, const Sequence& noted, Freed& sure,
-                            Freed& if_read) {
+void RuntimeStoreLog::guard_reads(const Log& log, size_t list, const Sequence& noted,
+                                  ConsumedTape& sure, ConsumedTape& if_read) {
   const Rolled& writes = *log.writes->elements.rolled();
   graph::Value* reads = rolled_positions(noted)->lists.front();
   const auto notes = passes::pushes_to(*reads);
   size_t used = 0;
   for (graph::Node* note : notes.value_or(Pushes())) {
     graph::Value* const position = found_by(*note);
-    if (position == nullptr) refuse_unfreed(log);
+    if (position == nullptr) refuse_unconsumed(log);
     const std::vector<graph::Value*> read = elements_read(*note->parent, position);
     if (read.size() == writes.lists.size() && if_read.contains(read[list]))
       ++used;
     else
       note->inputs[1] = position;  // from the end: it is none of the places that count
   }
-  if (used == 0) refuse_unfreed(log);
+  if (used == 0) refuse_unconsumed(log);
   graph::Builder& builder = interpreter_.builder();
   const Pushes pushes = *passes::pushes_to(*writes.lists[list]);
   for (const graph::Node* push : pushes)
@@ -290,10 +290,10 @@ void MetWrites::guard_reads(const Log& log, size_t list, const Sequence& noted, 
       reads = op::list_push(builder, {reads, op::list_size(builder, {push->inputs[0]})});
   graph::Value* const size = op::list_size(builder, {writes.lists[list]});
   graph::Value* const are_all = op::list_covers(builder, {reads, size});
-  if (!interpreter_.follow(are_all, Object(), speculate::kUncounted)) refuse_unfreed(log);
+  if (!interpreter_.follow(are_all, Object(), speculate::kUncounted)) refuse_unconsumed(log);
 }
 
-std::shared_ptr<const Rolled> MetWrites::rolled_positions(const Sequence& reads) const {
+std::shared_ptr<const Rolled> RuntimeStoreLog::rolled_positions(const Sequence& reads) const {
   if (reads.elements.rolled() != nullptr) return reads.elements.rolled();
   ElementForm form;
   form.type = graph::Type::i64();
@@ -303,7 +303,7 @@ std::shared_ptr<const Rolled> MetWrites::rolled_positions(const Sequence& reads)
 
 // --- the end of the run -------------------------------------------------------------------------
 
-std::vector<Value> MetWrites::lists() const {
+std::vector<Value> RuntimeStoreLog::lists() const {
   std::vector<Value> all = {order_};
   for (const Log& log : logs_) {
     all.push_back(log.writes);
@@ -312,7 +312,7 @@ std::vector<Value> MetWrites::lists() const {
   return all;
 }
 
-Value MetWrites::written() const {
+Value RuntimeStoreLog::written() const {
   if (std::ranges::all_of(logs_, is_empty)) return nullptr;
   std::vector<Value> all;
   for (const Log& log : logs_) all.push_back(log.writes);
@@ -320,7 +320,7 @@ Value MetWrites::written() const {
   return make_tuple(std::move(all));
 }
 
-speculate::HeapWrite MetWrites::commit() const {
+speculate::HeapWrite RuntimeStoreLog::commit() const {
   speculate::HeapWrite write;
   write.kind = speculate::HeapWrite::Kind::met;
   write.owner = interpreter_.sources().root(Source::Kind::constant, Object::borrow(Py_None));
@@ -331,8 +331,8 @@ speculate::HeapWrite MetWrites::commit() const {
   return write;
 }
 
-MetWrites& met_writes_of(AttachedStates& attached) {
-  return static_cast<MetWrites&>(attached.met_writes());
+RuntimeStoreLog& runtime_store_log_of(AttachedStates& attached) {
+  return static_cast<RuntimeStoreLog&>(attached.runtime_store_log());
 }
 
 }  // namespace janus::frontend

@@ -1,4 +1,4 @@
-#include "frontend/recursion/stacks.h"
+#include "frontend/recursion/lazy_stacks.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -88,7 +88,7 @@ bool remove_unused(graph::Block& body) {
 
 }  // namespace
 
-Value Stacks::standing_for(Interpreter& interpreter, Rows rows) {
+Value LazyStacks::standing_for(Interpreter& interpreter, Rows rows) {
   const graph::Dim size = graph::Dim::symbol(cat(kUnnamed, interpreter.new_place()));
   graph::Value* value = op::list_stack(interpreter.builder(), {rows.list->lists.front()},
                                        {{"dim", int64_t{0}}, {"size", size}});
@@ -103,16 +103,16 @@ Value Stacks::standing_for(Interpreter& interpreter, Rows rows) {
   return tensor;
 }
 
-Value Stacks::stacked(Interpreter& interpreter, std::shared_ptr<const Rolled> list) {
+Value LazyStacks::stacked(Interpreter& interpreter, std::shared_ptr<const Rolled> list) {
   return standing_for(interpreter, {.list = std::move(list)});
 }
 
-Value Stacks::joined(Interpreter& interpreter, std::shared_ptr<const Rolled> list) {
+Value LazyStacks::joined(Interpreter& interpreter, std::shared_ptr<const Rolled> list) {
   return standing_for(interpreter, {.list = std::move(list), .has_one_row_each = true});
 }
 
-Value Stacks::call(Interpreter& interpreter, PyObject* callable,
-                   const CallArguments& arguments) const {
+Value LazyStacks::call(Interpreter& interpreter, PyObject* callable,
+                       const CallArguments& arguments) const {
   const auto* tensor = lists_.empty() || arguments.positional.empty()
                            ? nullptr
                            : as<Tensor>(arguments.positional[0]);
@@ -129,7 +129,7 @@ Value Stacks::call(Interpreter& interpreter, PyObject* callable,
                    {total, interpreter.integer(0)});
 }
 
-void Stacks::finish(Interpreter& interpreter) const {
+void LazyStacks::finish(Interpreter& interpreter) const {
   if (lists_.empty()) return;
   // The last ones first: what only they used is used no more.
   while (remove_unused(interpreter.output().graph.body())) {

@@ -6,6 +6,6 @@
 namespace janus::speculate {
 
 /// Its name for reports ("a trace function"); null if nothing is active.
-const char* active_watcher(const Environment& environment);
+const char* active_tracer(const Environment& environment);
 
 }  // namespace janus::speculate

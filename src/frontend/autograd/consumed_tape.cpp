@@ -1,4 +1,4 @@
-#include "frontend/autograd/freed.h"
+#include "frontend/autograd/consumed_tape.h"
 
 #include <algorithm>
 
@@ -30,7 +30,7 @@ std::span<graph::Value* const> outputs_of(const Node& gradient) {
 
 }  // namespace
 
-Freed::Freed(Interpreter& interpreter, const std::vector<Node*>& pushes)
+ConsumedTape::ConsumedTape(Interpreter& interpreter, const std::vector<Node*>& pushes)
     : interpreter_(interpreter) {
   const Block& body = interpreter.output().graph.body();
   for (const Node* push : pushes) begins_[push->parent].push_back(push->inputs[1]);
@@ -53,7 +53,7 @@ Freed::Freed(Interpreter& interpreter, const std::vector<Node*>& pushes)
   find();
 }
 
-void Freed::add_way(const Node& gradient) {
+void ConsumedTape::add_way(const Node& gradient) {
   if (gradient.parent != &interpreter_.output().graph.body()) return;
   const auto outputs = outputs_of(gradient);
   const Reached reached = passes::reached_from(outputs, Paths::certain, gradient.parent);
@@ -75,7 +75,7 @@ void Freed::add_way(const Node& gradient) {
 }
 
 /// From what each function gives being reached at all calls down to what is.
-void Freed::find() {
+void ConsumedTape::find() {
   while (true) {
     reached_.clear();
     results_met_ = results_;
@@ -86,7 +86,7 @@ void Freed::find() {
   }
 }
 
-void Freed::find_in(const Block& block) {
+void ConsumedTape::find_in(const Block& block) {
   std::vector<graph::Value*> begins;
   if (block.parent != nullptr && block.parent->op == &op::function)
     for (const size_t i : results_.at(block.parent)) begins.push_back(block.results[i]);
@@ -95,7 +95,7 @@ void Freed::find_in(const Block& block) {
   for (const Node* node : block.nodes) enter(*node, reached);
 }
 
-void Freed::enter(const Node& node, const Reached& reached) {
+void ConsumedTape::enter(const Node& node, const Reached& reached) {
   if (node.op == &op::function) return;
   std::set<size_t> results;
   for (size_t i = 0; i < node.outputs.size(); ++i)
@@ -121,7 +121,7 @@ void Freed::enter(const Node& node, const Reached& reached) {
 
 /// What all rounds hand a gradient on to: each from what the next one, or what follows the loop,
 /// takes from it.
-Freed::Reached Freed::carried_by(const Node& loop, std::set<size_t> carried) const {
+ConsumedTape::Reached ConsumedTape::carried_by(const Node& loop, std::set<size_t> carried) const {
   const Block& body = *loop.blocks[1];
   while (true) {
     std::vector<graph::Value*> ends;
@@ -133,13 +133,14 @@ Freed::Reached Freed::carried_by(const Node& loop, std::set<size_t> carried) con
   }
 }
 
-Freed::Reached Freed::from(const Block& block, std::vector<graph::Value*> values) const {
+ConsumedTape::Reached ConsumedTape::from(const Block& block,
+                                         std::vector<graph::Value*> values) const {
   if (const auto begins = begins_.find(&block); begins != begins_.end())
     values.insert(values.end(), begins->second.begin(), begins->second.end());
   return passes::reached_from(values, Paths::certain, &block);
 }
 
-bool Freed::contains(graph::Value* value) const {
+bool ConsumedTape::contains(graph::Value* value) const {
   const auto reached = reached_.find(home_of(*value));
   if (reached == reached_.end()) return false;
   // What a cell shows is computed of its state.
@@ -150,7 +151,7 @@ bool Freed::contains(graph::Value* value) const {
 }
 
 /// Whether eager's autograd tracks the value; what is read of a view has no note of it.
-bool Freed::is_tracked(graph::Value* value) {
+bool ConsumedTape::is_tracked(graph::Value* value) {
   if (!graph::carries_gradient(value->type)) return false;
   if (value->type.kind == graph::Type::Kind::list) return true;
   if (interpreter_.differentiable.contains(value)) return true;
@@ -163,7 +164,7 @@ bool Freed::is_tracked(graph::Value* value) {
   return tracked_[value] = found;
 }
 
-bool Freed::raises(graph::Value* value) {
+bool ConsumedTape::raises(graph::Value* value) {
   const bool found = raises(value, contains(value));
   // What was true may have been so under the assumption of something that turned out not to be.
   std::erase_if(raises_, [](const auto& known) { return known.second; });
@@ -172,7 +173,7 @@ bool Freed::raises(graph::Value* value) {
 
 /// `reached`: a backward() has come to the value in the run of its block that counts. While that is
 /// being found it is taken for true: all runs end.
-bool Freed::raises(graph::Value* value, bool reached) {
+bool ConsumedTape::raises(graph::Value* value, bool reached) {
   reached = reached || contains(value);
   const auto [known, is_new] = raises_.try_emplace({value, reached}, true);
   if (!is_new) return known->second;
@@ -180,7 +181,7 @@ bool Freed::raises(graph::Value* value, bool reached) {
   return raises_[{value, reached}] = found;
 }
 
-bool Freed::find_raises(graph::Value* value, bool reached) {
+bool ConsumedTape::find_raises(graph::Value* value, bool reached) {
   const Node* node = value->definition;
   const size_t index = value->index;
   if (node == nullptr) return parameter_raises(*value);
@@ -202,7 +203,7 @@ bool Freed::find_raises(graph::Value* value, bool reached) {
 }
 
 /// Of what rounds or activations are given: whatever it is.
-bool Freed::parameter_raises(const graph::Value& parameter) {
+bool ConsumedTape::parameter_raises(const graph::Value& parameter) {
   const Node* node = parameter.owner == nullptr ? nullptr : parameter.owner->parent;
   const size_t index = parameter.index;
   if (node == nullptr) return false;
@@ -217,7 +218,7 @@ bool Freed::parameter_raises(const graph::Value& parameter) {
   return all;
 }
 
-bool Freed::operands_raise(const Node& node, bool reached) {
+bool ConsumedTape::operands_raise(const Node& node, bool reached) {
   size_t raising = 0, others = 0;
   for (graph::Value* operand : node.inputs)
     if (is_tracked(operand)) ++(raises(operand, reached) ? raising : others);
@@ -225,7 +226,7 @@ bool Freed::operands_raise(const Node& node, bool reached) {
   return raising > 0 && (others == 0 || (reached && !is_list));
 }
 
-void Freed::check_raises(graph::Value* value) {
+void ConsumedTape::check_raises(graph::Value* value) {
   if (raises(value)) return;
   for (const Node* gradient : gradients_) {
     for (const Block* block = gradient->parent; block->parent != nullptr;

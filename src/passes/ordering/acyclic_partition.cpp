@@ -1,5 +1,5 @@
-// See units.h.
-#include "passes/ordering/units.h"
+// See acyclic_partition.h.
+#include "passes/ordering/acyclic_partition.h"
 
 #include <algorithm>
 #include <map>
@@ -9,13 +9,14 @@ namespace janus::passes {
 
 using graph::Node;
 
-Units::Units(const graph::Block& block)
+AcyclicPartition::AcyclicPartition(const graph::Block& block)
     : before_(predecessors(block)), unit_of_(before_.size()), priority_(before_.size()) {
   std::iota(unit_of_.begin(), unit_of_.end(), 0);
   std::iota(priority_.begin(), priority_.end(), 0);
 }
 
-std::vector<std::vector<uint32_t>> Units::independent(const std::vector<uint32_t>& positions) {
+std::vector<std::vector<uint32_t>> AcyclicPartition::independent(
+    const std::vector<uint32_t>& positions) {
   sort();
   std::vector<uint32_t> depth(before_.size()), counts(before_.size());
   for (const uint32_t i : positions) counts[i] = 1;
@@ -29,19 +30,19 @@ std::vector<std::vector<uint32_t>> Units::independent(const std::vector<uint32_t
   return result;
 }
 
-void Units::join(const std::vector<uint32_t>& positions) {
+void AcyclicPartition::join(const std::vector<uint32_t>& positions) {
   for (const uint32_t i : positions) unit_of_[i] = positions.front();
   order_.clear();
 }
 
-void Units::put_in_order(graph::Block& block) const {
+void AcyclicPartition::put_in_order(graph::Block& block) const {
   const auto units = grouped(block.nodes, before_, unit_of_);
   block.nodes.clear();
   for (const std::vector<Node*>& unit : units)
     block.nodes.insert(block.nodes.end(), unit.begin(), unit.end());
 }
 
-void Units::sort() {
+void AcyclicPartition::sort() {
   if (!order_.empty()) return;
   units_before_.assign(before_.size(), {});
   for (uint32_t i = 0; i < before_.size(); ++i)

@@ -1,5 +1,5 @@
 // Attributes that the run writes to objects that it meets, as the rooms before `recursion` see
-// them; recursion/met_writes.h keeps them.
+// them; recursion/runtime_store_log.h keeps them.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace janus::frontend {
 
-class MetWritesState {
+class RuntimeStoreLogState {
  public:
-  MetWritesState() = default;
-  MetWritesState(const MetWritesState&) = delete;
-  MetWritesState& operator=(const MetWritesState&) = delete;
-  virtual ~MetWritesState() = default;
+  RuntimeStoreLogState() = default;
+  RuntimeStoreLogState(const RuntimeStoreLogState&) = delete;
+  RuntimeStoreLogState& operator=(const RuntimeStoreLogState&) = delete;
+  virtual ~RuntimeStoreLogState() = default;
 
   /// Whether writes under that name were announced.
   virtual bool expects(const std::string& name) const = 0;

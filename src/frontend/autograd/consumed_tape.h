@@ -14,10 +14,10 @@
 
 namespace janus::frontend {
 
-class Freed {
+class ConsumedTape {
  public:
   /// `pushes`: of elements to which a backward() has come as well, whenever they were pushed.
-  explicit Freed(Interpreter& interpreter, const std::vector<graph::Node*>& pushes = {});
+  explicit ConsumedTape(Interpreter& interpreter, const std::vector<graph::Node*>& pushes = {});
 
   /// Whether a backward() has come to the value.
   bool contains(graph::Value* value) const;
