@@ -262,10 +262,10 @@ class Chooser {
   }
 
   /// The one slot that holds the same elements channels last.
-  uint32_t twin(uint32_t slot) {
-    const auto found = twins_.find(slot);
-    return found != twins_.end() ? found->second
-                                 : twins_.emplace(slot, channels_last_slot(slot)).first->second;
+  uint32_t relaid(uint32_t slot) {
+    const auto found = relaid_.find(slot);
+    return found != relaid_.end() ? found->second
+                                  : relaid_.emplace(slot, channels_last_slot(slot)).first->second;
   }
 
   void add_copy(const Node* node, uint32_t from, uint32_t to) {
@@ -286,15 +286,15 @@ class Chooser {
     }
     for (size_t i : images_[position]->inputs) {
       const uint32_t slot = instruction.inputs[i];
-      if (made_.insert(slot).second) add_copy(instruction.node, slot, twin(slot));
-      instruction.inputs[i] = twin(slot);
+      if (made_.insert(slot).second) add_copy(instruction.node, slot, relaid(slot));
+      instruction.inputs[i] = relaid(slot);
     }
     instruction.is_relaid = true;
     std::vector<uint32_t> plain;
     for (size_t i : images_[position]->outputs) {
       const uint32_t slot = instruction.outputs[i];
       made_.insert(slot);
-      instruction.outputs[i] = twin(slot);
+      instruction.outputs[i] = relaid(slot);
       if (seen_plain_.contains(slot)) {
         plain.push_back(slot);
       } else {
@@ -304,7 +304,7 @@ class Chooser {
     }
     const Node* node = instruction.node;
     result_.instructions.push_back(std::move(instruction));
-    for (uint32_t slot : plain) add_copy(node, twin(slot), slot);
+    for (uint32_t slot : plain) add_copy(node, relaid(slot), slot);
   }
 
   const Code& code_;
@@ -313,9 +313,9 @@ class Chooser {
   std::vector<std::optional<Images>> images_;  // by instruction
   std::set<uint32_t> chosen_;                  // slots that are wanted channels last
   std::unordered_set<uint32_t> seen_plain_;
-  std::unordered_map<uint32_t, uint32_t> twins_;
-  std::unordered_set<uint32_t> gone_;  // slots that only their twin is left of
-  std::unordered_set<uint32_t> made_;  // slots whose twin has its elements
+  std::unordered_map<uint32_t, uint32_t> relaid_;
+  std::unordered_set<uint32_t> gone_;  // slots of which only the relaid one is left
+  std::unordered_set<uint32_t> made_;  // slots whose relaid one has the elements
 };
 
 }  // namespace

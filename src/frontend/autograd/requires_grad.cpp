@@ -49,17 +49,18 @@ void check_can_switch(Interpreter& interpreter, const Tensor& tensor, bool wante
 
 /// The value with the same contents that autograd tracks where it does not track this one. It has
 /// to be seen wherever the tensor is used later.
-graph::Value* twin_of(Interpreter& interpreter, graph::Value* value) {
-  if (graph::Value* twin = interpreter.switches.twin_or_null(value)) return twin;
+graph::Value* counterpart_of(Interpreter& interpreter, graph::Value* value) {
+  if (graph::Value* counterpart = interpreter.switches.counterpart_or_null(value))
+    return counterpart;
   const bool is_of_entry = value->owner == &interpreter.output().graph.body() ||
                            (value->definition != nullptr && value->definition->op == &op::state);
   if (!is_of_entry && interpreter.open_scopes() > 0)
     interpreter.refuse(ReasonCode::autograd, "requires_grad of a tensor made in the run");
   graph::Builder root = interpreter.root_builder();
-  graph::Value* twin = op::detach(root, {value});
-  interpreter.switches.twins[value] = twin;
-  interpreter.switches.twins[twin] = value;
-  return twin;
+  graph::Value* counterpart = op::detach(root, {value});
+  interpreter.switches.counterparts[value] = counterpart;
+  interpreter.switches.counterparts[counterpart] = value;
+  return counterpart;
 }
 
 }  // namespace
@@ -71,7 +72,7 @@ void set_requires_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& 
   interpreter.switches.at_entry.try_emplace(tensor.get(), tensor->requires_grad);
   interpreter.kept_apart.insert(tensor.get());
   read(interpreter, *tensor);
-  tensor->value = twin_of(interpreter, tensor->value);
+  tensor->value = counterpart_of(interpreter, tensor->value);
   tensor->requires_grad = wanted;
   if (!wanted) return;
   interpreter.differentiable.insert(tensor->value);

@@ -24,7 +24,7 @@ std::vector<graph::Value*> tracked_values(const Interpreter& interpreter,
   };
   const auto add_both = [&](graph::Value* value) {
     add(value);
-    add(interpreter.switches.twin_or_null(value));
+    add(interpreter.switches.counterpart_or_null(value));
   };
   for (graph::Value* value : tensor.past_values) add_both(value);
   add_both(tensor.value);

@@ -192,7 +192,7 @@ std::shared_ptr<const Rolled> varying_list(Interpreter& interpreter, const Known
   if (!has_varied(interpreter, known)) return nullptr;
   PyObject* object = known.object.get();
   if (const Heap::List* changed = interpreter.heap.list(object, known.source);
-      changed != nullptr && changed->twin == nullptr)
+      changed != nullptr && changed->shadow == nullptr)
     return nullptr;
   auto pattern = pattern_of(interpreter, object, known.source);
   if (!pattern) return nullptr;

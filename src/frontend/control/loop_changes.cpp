@@ -121,7 +121,7 @@ void Loop::add_place(const Heap::Table& now, const Heap::Change& change) {
 
 void Loop::collect_real_list(PyObject* object, const Heap::List& now) {
   if (interpreter_.heap.has_opened(object, heap_)) {
-    if (now.twin->elements != before_.elements_of(object, now))
+    if (now.shadow->elements != before_.elements_of(object, now))
       fail("a list that existed before the call changes in it");
     return;
   }

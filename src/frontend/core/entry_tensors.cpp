@@ -27,7 +27,7 @@ graph::Shape dims_of(const std::vector<int64_t>& numbers) {
 
 /// The tensor, if it was reached before. Where the paths were seen to lead to different tensors in
 /// some call, they are two in the graph: it fits either way, as long as neither is changed
-/// (refuse_changed_twins).
+/// (refuse_changed_aliases).
 Value EntryTensors::known_tensor(PyObject* object, const Source* source) {
   const auto& known = entry_tensors[object];
   const auto reached =

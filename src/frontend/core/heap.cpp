@@ -47,9 +47,9 @@ const Value& Held::value_or_null() const {
 }
 
 bool is_changed(const Heap::List& list) {
-  if (list.twin == nullptr)
+  if (list.shadow == nullptr)
     return list.appended->elements.rolled() != nullptr || !list.appended->elements.empty();
-  return list.twin->elements != list.at_entry;
+  return list.shadow->elements != list.at_entry;
 }
 
 bool Heap::has_changed_list() const {
@@ -57,8 +57,8 @@ bool Heap::has_changed_list() const {
 }
 
 bool Heap::has_opened(PyObject* list, const Heap& before) const {
-  return list_at(list).twin != nullptr &&
-         (!before.has_list(list) || before.list_at(list).twin == nullptr);
+  return list_at(list).shadow != nullptr &&
+         (!before.has_list(list) || before.list_at(list).shadow == nullptr);
 }
 
 Heap::Table* Heap::table(PyObject* identity) {
@@ -124,8 +124,8 @@ void Heap::write(const Frames& frames, const Target& target, Change change) {
       frames.refuse(ReasonCode::heap_write, "an item of __dict__");
   }
   ++change_count_;
-  if (state.twin != nullptr)
-    change_item(frames, *state.twin, change.key, change.held.value_or_null());
+  if (state.shadow != nullptr)
+    change_item(frames, *state.shadow, change.key, change.held.value_or_null());
   const auto earlier = last_change(frames, state.changes, change.key.get());
   const bool is_known = earlier != state.changes.end();
   // A key that is deleted and set again is the last one of its dict: both are kept. Of a set's
@@ -153,7 +153,7 @@ void Heap::clear(const Target& target) {
   ++change_count_;
   state.cleared = true;
   state.changes.clear();
-  if (state.twin != nullptr) state.twin->items.clear();
+  if (state.shadow != nullptr) state.shadow->items.clear();
 }
 
 }  // namespace janus::frontend

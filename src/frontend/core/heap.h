@@ -64,15 +64,15 @@ class Heap {
     std::set<const speculate::Source*> paths;  ///< by which the run reached it, once it had state
     bool cleared = false;
     std::vector<Change> changes;  ///< of each key the last one, in an order that gives Python's
-    std::shared_ptr<Dictionary> twin;  ///< of a dict that was opened: with the changes
+    std::shared_ptr<Dictionary> shadow;  ///< of a dict that was opened: with the changes
   };
   struct List {
     python::Object object;
     const speculate::Source* source = nullptr;
     std::set<const speculate::Source*> paths;  ///< by which the run reached it
     std::shared_ptr<Sequence> appended = std::make_shared<Sequence>(true);  ///< unless opened
-    std::shared_ptr<Sequence> twin;                                         ///< once it is
-    ElementList at_entry;  ///< the elements that the twin had first
+    std::shared_ptr<Sequence> shadow;                                       ///< once it is
+    ElementList at_entry;  ///< the elements that the shadow began with
   };
 
   /// What the run has put there; unknown if nothing. `path`: by which the owner of the table is

@@ -16,15 +16,15 @@ namespace {
 /// How many of the list's first elements are those of the entry.
 size_t unchanged_elements(const Heap::List& list) {
   size_t count = 0;
-  while (count < list.at_entry.size() && count < list.twin->elements.size() &&
-         list.at_entry[count] == list.twin->elements[count])
+  while (count < list.at_entry.size() && count < list.shadow->elements.size() &&
+         list.at_entry[count] == list.shadow->elements[count])
     ++count;
   return count;
 }
 
 /// How many elements of a deque have gone at the left, where the others are still there.
 size_t dropped_elements(const Heap::List& list) {
-  const std::vector<Value>&before = list.at_entry, &now = list.twin->elements;
+  const std::vector<Value>&before = list.at_entry, &now = list.shadow->elements;
   for (size_t dropped = 0; dropped < before.size(); ++dropped) {
     const size_t kept = before.size() - dropped;
     if (kept <= now.size() &&
@@ -37,8 +37,8 @@ size_t dropped_elements(const Heap::List& list) {
 
 /// Elements behind the unchanged ones.
 std::vector<Value> new_elements(const Heap::List& list) {
-  if (list.twin == nullptr) return list.appended->elements;
-  const std::vector<Value>& elements = list.twin->elements;
+  if (list.shadow == nullptr) return list.appended->elements;
+  const std::vector<Value>& elements = list.shadow->elements;
   if (!PyList_Check(list.object.get())) {
     const size_t kept = list.at_entry.size() - dropped_elements(list);
     return {elements.begin() + static_cast<std::ptrdiff_t>(kept), elements.end()};
@@ -64,7 +64,7 @@ std::vector<Value> values_written(Heap& heap) {
   for (PyObject* object : heap.list_order()) {
     const Heap::List& list = heap.list_at(object);
     if (!is_changed(list)) continue;
-    if (list.twin == nullptr && rolled(list.appended) != nullptr) {
+    if (list.shadow == nullptr && rolled(list.appended) != nullptr) {
       values.push_back(list.appended);
       continue;
     }
@@ -96,10 +96,10 @@ void commit_heap(Heap& heap, std::vector<HeapWrite>& writes,
     write.kind = PyList_Check(object) ? Kind::tail : Kind::extend;
     write.owner = list.source;
     if (write.kind == Kind::tail)
-      write.index = list.twin == nullptr ? HeapWrite::kEnd : unchanged_elements(list);
+      write.index = list.shadow == nullptr ? HeapWrite::kEnd : unchanged_elements(list);
     else
-      write.index = list.twin == nullptr ? 0 : dropped_elements(list);
-    if (list.twin == nullptr && rolled(list.appended) != nullptr) {
+      write.index = list.shadow == nullptr ? 0 : dropped_elements(list);
+    if (list.shadow == nullptr && rolled(list.appended) != nullptr) {
       write.value = form(list.appended);
       writes.push_back(std::move(write));
       continue;

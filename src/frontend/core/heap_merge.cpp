@@ -72,7 +72,7 @@ class HeapMerger {
     merged.table_order_.push_back(identity);
     Heap::Table& table = merged.tables_[identity] = a != nullptr ? *a : *b;
     // What only one side opened is opened again when it is needed.
-    table.twin = before != nullptr ? before->twin : nullptr;
+    table.shadow = before != nullptr ? before->shadow : nullptr;
     table.changes.clear();
     static const Heap::Table untouched;
     const Heap::Table &left = a != nullptr ? *a : untouched, &right = b != nullptr ? *b : untouched;
@@ -156,9 +156,9 @@ class HeapMerger {
   /// What the list has behind its elements of the entry; null if these were changed.
   static std::shared_ptr<Sequence> grown(const Heap::List* list) {
     if (list == nullptr) return std::make_shared<Sequence>(true);
-    if (list->twin == nullptr) return list->appended;
-    if (list->twin->elements == list->at_entry) return std::make_shared<Sequence>(true);
-    const std::vector<Value>& now = list->twin->elements;
+    if (list->shadow == nullptr) return list->appended;
+    if (list->shadow->elements == list->at_entry) return std::make_shared<Sequence>(true);
+    const std::vector<Value>& now = list->shadow->elements;
     bool kept = now.size() >= list->at_entry.size() &&
                 std::equal(list->at_entry.begin(), list->at_entry.end(), now.begin());
     if (!kept) return nullptr;
@@ -175,12 +175,12 @@ class HeapMerger {
     merged.list_order_.push_back(object);
     Heap::List& list = merged.lists_[object] = a != nullptr ? *a : *b;
     if (b != nullptr) list.paths.insert(b->paths.begin(), b->paths.end());
-    if (before != nullptr && before->twin != nullptr) return;  // merged as any other list
+    if (before != nullptr && before->shadow != nullptr) return;  // merged as any other list
     auto first = grown(a), second = grown(b);
     if (is_planted(State::list, Mutation::both_sides))
       (b == nullptr ? second : first) = b == nullptr ? first : second;
     if (!first || !second) return fail("the sides leave a list with different elements");
-    list.twin = nullptr;
+    list.shadow = nullptr;
     list.appended = std::static_pointer_cast<Sequence>(merge_values_(first, second));
   }
 

@@ -48,8 +48,8 @@ bool identical(Interpreter& interpreter, const Value& left, const Value& right);
 Truth truth_of(Interpreter& interpreter, const Value& value);
 /// bool(value): known, or followed and guarded. `fact`: where the outcomes were counted.
 bool truth(Interpreter& interpreter, const Value& value, int fact);
-/// A container of the real world (list, tuple, dict, torch.Size, named tuple, ...) as its virtual
-/// twin, with guards for length and keys; any other value as it is.
+/// A container of the real world (list, tuple, dict, torch.Size, named tuple, ...) as its shadow
+/// copy, with guards for length and keys; any other value as it is.
 Value opened(Interpreter& interpreter, const Value& value);
 /// list(value)
 std::vector<Value> elements_of(Interpreter& interpreter, const Value& value);

@@ -202,8 +202,8 @@ class Matcher {
 
   /// A dict of the items that no pattern names.
   Value rest_of(const Value& value, const std::vector<Value>& keys) {
-    const Value twin = opened(interpreter_, value);
-    const auto* all = as<Dictionary>(twin);
+    const Value shadow = opened(interpreter_, value);
+    const auto* all = as<Dictionary>(shadow);
     if (all == nullptr)
       interpreter_.refuse(ReasonCode::statement, "the rest of a mapping that is no dict");
     auto rest = std::make_shared<Dictionary>();

@@ -285,10 +285,10 @@ class SequenceDraw {
       size_ = static_cast<size_t>(PySequence_Fast_GET_SIZE(known->object.get()));
       return true;
     }
-    const Value twin = opened(interpreter_, value);
+    const Value shadow = opened(interpreter_, value);
     const bool is_range = known != nullptr && Py_TYPE(known->object.get()) == &PyRange_Type;
-    if (as<Sequence>(twin) == nullptr && !is_range) return false;
-    elements_ = elements_of(interpreter_, twin);
+    if (as<Sequence>(shadow) == nullptr && !is_range) return false;
+    elements_ = elements_of(interpreter_, shadow);
     size_ = elements_.size();
     return size_ > 0;
   }

@@ -214,8 +214,8 @@ Value call_reversed(Interpreter& interpreter, const Arguments& arguments) {
   if (Value result = by_own_method(interpreter, arguments, "__reversed__")) return result;
   const Value& value = arguments.positional[0];
   if (Value result = reversed_by_items(interpreter, value)) return result;
-  const Value twin = opened(interpreter, value);
-  if (const auto list = shared_as<Sequence>(twin);
+  const Value shadow = opened(interpreter, value);
+  if (const auto list = shared_as<Sequence>(shadow);
       list != nullptr && list->is_list && list->elements.rolled() == nullptr)
     return reversed_list(list);
   std::vector<Value> elements = elements_of(interpreter, value);

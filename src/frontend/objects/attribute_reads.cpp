@@ -46,9 +46,9 @@ Value attribute_or_null(Interpreter& interpreter, const Value& value, const std:
       // The methods of a container are those of the opened one.
       if (!is_container_method(as<Known>(value)->object.get(), name))
         return Lookup(interpreter, value, name).run();
-      Value twin = opened(interpreter, value);
-      if (twin != value)
-        if (Value method = container_method(interpreter, twin, name)) return method;
+      Value shadow = opened(interpreter, value);
+      if (shadow != value)
+        if (Value method = container_method(interpreter, shadow, name)) return method;
       return Lookup(interpreter, value, name).run();
     }
     case ValueKind::tensor:

@@ -114,8 +114,8 @@ void expect_plain_class(Interpreter& interpreter, PyTypeObject* type) {
 }  // namespace
 
 void collect_classes(Interpreter& interpreter, const Value& value, std::vector<Value>& classes) {
-  Value twin = opened(interpreter, value);
-  if (const auto* sequence = as<Sequence>(twin)) {
+  Value shadow = opened(interpreter, value);
+  if (const auto* sequence = as<Sequence>(shadow)) {
     for (const Value& element : sequence->elements) collect_classes(interpreter, element, classes);
     return;
   }

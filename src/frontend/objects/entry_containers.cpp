@@ -104,12 +104,12 @@ std::shared_ptr<Sequence> elements_at_entry(Interpreter& interpreter, const Know
 
 /// Assumes that both paths lead to the same container: parts read by one path were guarded by the
 /// other one.
-void assume_same(Interpreter& interpreter, const Source* path, const Source* twin) {
-  if (path == twin || path == nullptr || twin == nullptr) return;
+void assume_same(Interpreter& interpreter, const Source* path, const Source* other) {
+  if (path == other || path == nullptr || other == nullptr) return;
   Assumption same;
   same.kind = Assumption::Kind::same_object;
   same.source = path;
-  same.other = twin;
+  same.other = other;
   interpreter.assume(std::move(same));
 }
 
@@ -120,20 +120,20 @@ Value open_sequence(Interpreter& interpreter, const Known& known) {
   PyObject* object = known.object.get();
   if ((!PyList_CheckExact(object) && !is_deque(object)) || known.source == nullptr)
     return elements_at_entry(interpreter, known);
-  if (const Heap::List* open = interpreter.heap.list(object, known.source); open && open->twin) {
-    assume_same(interpreter, known.source, open->twin->source);
-    return open->twin;
+  if (const Heap::List* open = interpreter.heap.list(object, known.source); open && open->shadow) {
+    assume_same(interpreter, known.source, open->shadow->source);
+    return open->shadow;
   }
-  auto twin = elements_at_entry(interpreter, known);
+  auto shadow = elements_at_entry(interpreter, known);
   Heap::List& list = interpreter.heap.list_of(object, known.source);
-  list.at_entry = twin->elements;
+  list.at_entry = shadow->elements;
   if (const std::vector<Value>& appended = list.appended->elements; !appended.empty()) {
-    twin->elements.insert(twin->elements.end(), appended.begin(), appended.end());
+    shadow->elements.insert(shadow->elements.end(), appended.begin(), appended.end());
     list.appended->elements.clear();
-    trim_deque(*twin, true);
+    trim_deque(*shadow, true);
   }
-  list.twin = twin;
-  return twin;
+  list.shadow = shadow;
+  return shadow;
 }
 
 namespace {
@@ -156,10 +156,10 @@ void open_items(Interpreter& interpreter, const Known& known, Dictionary& dictio
 Value open_dict(Interpreter& interpreter, const Known& known) {
   PyObject* object = known.object.get();
   Heap& heap = interpreter.heap;
-  if (Heap::Table* open = heap.table(object); open != nullptr && open->twin) {
+  if (Heap::Table* open = heap.table(object); open != nullptr && open->shadow) {
     open->paths.insert(known.source);
-    assume_same(interpreter, known.source, open->twin->source);
-    return open->twin;
+    assume_same(interpreter, known.source, open->shadow->source);
+    return open->shadow;
   }
   auto dictionary = std::make_shared<Dictionary>();
   dictionary->source = known.source;
@@ -171,7 +171,7 @@ Value open_dict(Interpreter& interpreter, const Known& known) {
   Heap::Table& table = heap.table_of(interpreter.dict_target(object, known.source));
   for (const Heap::Change& change : table.changes)
     change_item(interpreter, *dictionary, change.key, change.held.value_or_null());
-  table.twin = dictionary;
+  table.shadow = dictionary;
   return dictionary;
 }
 

@@ -47,8 +47,8 @@ Object folded_view(Interpreter& interpreter, const Sequence& view) {
 Object folded(Interpreter& interpreter, const Value& value) {
   if (const auto* known = as<Known>(value)) {
     if (known->source != nullptr && !is_immutable_constant(known->object.get())) {
-      Value twin = opened(interpreter, value);
-      if (twin != value) return folded(interpreter, twin);
+      Value shadow = opened(interpreter, value);
+      if (shadow != value) return folded(interpreter, shadow);
       if (PySet_Check(known->object.get()))
         interpreter.refuse(ReasonCode::dynamic_value, "the elements of a set");
       interpreter.assume_identity(*known);

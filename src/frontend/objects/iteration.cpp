@@ -137,19 +137,19 @@ std::shared_ptr<Iterator> iterate_object(Interpreter& interpreter, const Value& 
 }  // namespace
 
 std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) {
-  Value twin = opened(interpreter, value);
-  if (auto iterator = shared_as<Iterator>(twin)) return iterator;
-  if (auto sequence = shared_as<Sequence>(twin)) {
+  Value shadow = opened(interpreter, value);
+  if (auto iterator = shared_as<Iterator>(shadow)) return iterator;
+  if (auto sequence = shared_as<Sequence>(shadow)) {
     if (!sequence->viewed) return iterate_sequence(sequence);
     return iterate_dictionary(interpreter, sequence->viewed, sequence->part);
   }
-  if (auto dictionary = shared_as<Dictionary>(twin))
+  if (auto dictionary = shared_as<Dictionary>(shadow))
     return iterate_dictionary(interpreter, dictionary, "keys");
-  if (auto set = shared_as<SetValue>(twin)) return iterate_set(interpreter, set);
-  if (auto tensor = shared_as<Tensor>(twin)) return iterate_tensor(interpreter, tensor);
-  if (as<Instance>(twin) != nullptr)
-    if (auto iterator = iterate_object(interpreter, twin)) return iterator;
-  if (const auto* known = as<Known>(twin)) {
+  if (auto set = shared_as<SetValue>(shadow)) return iterate_set(interpreter, set);
+  if (auto tensor = shared_as<Tensor>(shadow)) return iterate_tensor(interpreter, tensor);
+  if (as<Instance>(shadow) != nullptr)
+    if (auto iterator = iterate_object(interpreter, shadow)) return iterator;
+  if (const auto* known = as<Known>(shadow)) {
     PyObject* object = known->object.get();
     if (PyType_Check(object) && is_enumeration(reinterpret_cast<PyTypeObject*>(object))) {
       interpreter.assume_identity(*known);
@@ -164,16 +164,16 @@ std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) 
     if (PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) ||
         PyFrozenSet_CheckExact(object) || (PyRange_Check(object) && known->source == nullptr))
       return iterate_constant(interpreter, object);
-    if (auto iterator = iterate_object(interpreter, twin)) return iterator;
+    if (auto iterator = iterate_object(interpreter, shadow)) return iterator;
   }
   interpreter.refuse(ReasonCode::dynamic_value, "an iterable of a kind that is not known");
 }
 
 std::vector<Value> list_elements(Interpreter& interpreter, const Value& value) {
-  Value twin = opened(interpreter, value);
-  if (const auto* sequence = as<Sequence>(twin); sequence != nullptr && !sequence->viewed)
+  Value shadow = opened(interpreter, value);
+  if (const auto* sequence = as<Sequence>(shadow); sequence != nullptr && !sequence->viewed)
     return sequence->elements;
-  std::shared_ptr<Iterator> iterator = iterate(interpreter, twin);
+  std::shared_ptr<Iterator> iterator = iterate(interpreter, shadow);
   std::vector<Value> elements;
   while (Value element = iterator->next()) {
     elements.push_back(std::move(element));

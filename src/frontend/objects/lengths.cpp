@@ -35,8 +35,8 @@ std::optional<bool> container_truth(Interpreter& interpreter, const Value& value
   PyObject* object = known->object.get();
   if (!PyList_CheckExact(object) && !is_plain_dict(object)) return std::nullopt;
   if (const Heap::List* list = interpreter.heap.list(object, known->source)) {
-    if (list->twin != nullptr && list->twin->elements != list->at_entry)
-      return !list->twin->elements.empty();
+    if (list->shadow != nullptr && list->shadow->elements != list->at_entry)
+      return !list->shadow->elements.empty();
     if (!list->appended->elements.empty()) return true;
   }
   if (interpreter.heap.table(object) != nullptr)
@@ -74,15 +74,15 @@ Value length_of(Interpreter& interpreter, const Value& value) {
     if ((is_deque(object) && known->source != nullptr) || varying_list(interpreter, *known))
       return length_of(interpreter, opened(interpreter, value));
     const Heap::List* list = interpreter.heap.list(object, known->source);
-    if (list != nullptr && list->twin == nullptr && PyList_CheckExact(object)) {
+    if (list != nullptr && list->shadow == nullptr && PyList_CheckExact(object)) {
       Value before = length_at_entry(interpreter, *known);
       note_length(interpreter, known->source);
       return binary(interpreter, syntax::Operator::Add, before,
                     length_of(interpreter, Value(list->appended)));
     }
     if (list != nullptr || interpreter.heap.table(object) != nullptr)
-      if (Value twin = opened(interpreter, value); twin != value)
-        return length_of(interpreter, twin);
+      if (Value shadow = opened(interpreter, value); shadow != value)
+        return length_of(interpreter, shadow);
     if (known->source != nullptr && (PyList_CheckExact(object) || is_plain_dict(object)))
       return length_at_entry(interpreter, *known);
     if (builtin || is_immutable_constant(object) || PyRange_Check(object)) {

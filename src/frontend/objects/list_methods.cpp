@@ -269,8 +269,8 @@ Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value>
   Heap::List& list = interpreter.heap.list_of(known.object.get(), known.source);
   if (PyList_CheckExact(known.object.get())) note_length(interpreter, known.source);
   for (const Value& element : elements)
-    append(interpreter, list.twin != nullptr ? *list.twin : *list.appended, element);
-  if (list.twin != nullptr) trim_deque(*list.twin, true);
+    append(interpreter, list.shadow != nullptr ? *list.shadow : *list.appended, element);
+  if (list.shadow != nullptr) trim_deque(*list.shadow, true);
   interpreter.heap.note_change();
   interpreter.mark(speculate::LineMark::Kind::effect);
   return interpreter.none();

@@ -93,11 +93,11 @@ SliceRange slice_range(Interpreter& interpreter, const SliceValue& slice, size_t
 }
 
 Sequence* changing_list(Interpreter& interpreter, const Value& value) {
-  Value twin = value;
+  Value shadow = value;
   if (const auto* known = as<Known>(value);
       known != nullptr && (PyList_CheckExact(known->object.get()) || is_deque(known->object.get())))
-    twin = opened(interpreter, value);
-  auto* sequence = as<Sequence>(twin);
+    shadow = opened(interpreter, value);
+  auto* sequence = as<Sequence>(shadow);
   return sequence != nullptr && sequence->is_list ? sequence : nullptr;
 }
 

@@ -172,11 +172,11 @@ bool contains_key(Interpreter& interpreter, const Value& container, const Value&
 Value membership(Interpreter& interpreter, const Value& container, const Value& element) {
   expect_settled(container);
   expect_settled(element);
-  const Value twin = as<Number>(element) != nullptr ? opened(interpreter, container) : container;
+  const Value shadow = as<Number>(element) != nullptr ? opened(interpreter, container) : container;
   if (as<Number>(element) != nullptr) {
-    if (const auto* dictionary = as<Dictionary>(twin))
+    if (const auto* dictionary = as<Dictionary>(shadow))
       return holds_number(interpreter, keys_of_dict(*dictionary), element);
-    if (const auto* set = as<SetValue>(twin))
+    if (const auto* set = as<SetValue>(shadow))
       return holds_number(interpreter, constants_of_set(*set), element);
   }
   const auto* known = as<Known>(container);
@@ -184,7 +184,7 @@ Value membership(Interpreter& interpreter, const Value& container, const Value& 
       as<Number>(element) != nullptr && class_of(element) == &PyLong_Type &&
       PyLong_AsLongLong(python::attribute(known->object.get(), "step").get()) > 0)
     return is_in_range(interpreter, known->object.get(), element);
-  const bool is_list = as<Sequence>(twin) != nullptr ||
+  const bool is_list = as<Sequence>(shadow) != nullptr ||
                        (known != nullptr && (PyList_CheckExact(known->object.get()) ||
                                              PyTuple_CheckExact(known->object.get())));
   if (is_list) return holds_element(interpreter, container, element);

@@ -107,15 +107,15 @@ std::vector<Value> set_elements(Interpreter& interpreter, const SetValue& set) {
   if (!set.only_grew && set.elements.size() > 1)
     interpreter.refuse(ReasonCode::dynamic_value, "the order of a set's elements");
   if (set.elements.size() < 2) return set.elements;
-  const Object twin = interpreter.must(PySet_New(nullptr));
+  const Object copy = interpreter.must(PySet_New(nullptr));
   std::map<PyObject*, Value> values;
   for (const Value& element : set.elements) {
     const Object key = key_object(interpreter, element);
     values[key.get()] = element;
-    if (PySet_Add(twin.get(), key.get()) < 0) interpreter.refuse_raised();
+    if (PySet_Add(copy.get(), key.get()) < 0) interpreter.refuse_raised();
   }
   std::vector<Value> elements;
-  for (const Object& element : python::elements(twin.get()))
+  for (const Object& element : python::elements(copy.get()))
     elements.push_back(values.at(element.get()));
   return elements;
 }

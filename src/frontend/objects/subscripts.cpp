@@ -167,7 +167,7 @@ Value last_elements(Interpreter& interpreter, const Known& known, const Heap::Li
   const auto* step = as<Known>(slice.step);
   if (start == nullptr || stop == nullptr || step == nullptr || known.source == nullptr ||
       !stop->object.is(Py_None) || !step->object.is(Py_None) ||
-      !PyLong_CheckExact(start->object.get()) || (list != nullptr && list->twin != nullptr))
+      !PyLong_CheckExact(start->object.get()) || (list != nullptr && list->shadow != nullptr))
     return nullptr;
   const Py_ssize_t count = -PyLong_AsSsize_t(start->object.get());
   PyErr_Clear();
@@ -196,7 +196,7 @@ Value list_subscript(Interpreter& interpreter, const Known& known, const Value& 
   const auto* index = as<Known>(key);
   PyObject* object = known.object.get();
   const Heap::List* list = interpreter.heap.list(object, known.source);
-  const bool unopened = list == nullptr || list->twin == nullptr;
+  const bool unopened = list == nullptr || list->shadow == nullptr;
   const bool is_int = index != nullptr && PyLong_CheckExact(index->object.get());
   const Py_ssize_t position = is_int ? PyLong_AsSsize_t(index->object.get()) : 0;
   PyErr_Clear();

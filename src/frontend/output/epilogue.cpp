@@ -161,8 +161,8 @@ class TemplateWriter {
   Template known(const Known& known) {
     PyObject* object = known.object.get();
     if (now_ && (PyList_Check(object) || PyDict_Check(object))) {
-      Value twin = opened(interpreter_, std::make_shared<Known>(known.object, known.source));
-      if (as<Known>(twin) == nullptr) return write(twin);
+      Value shadow = opened(interpreter_, std::make_shared<Known>(known.object, known.source));
+      if (as<Known>(shadow) == nullptr) return write(shadow);
     }
     if (known.source != nullptr) return from_source(known.source);
     Template form = made(Template::Kind::constant);
@@ -633,7 +633,7 @@ void accept_views(Interpreter& interpreter) {
 
 /// What one path leads to is another path's tensor in some calls: a change through the one would
 /// have to show in the other.
-void refuse_changed_twins(Interpreter& interpreter) {
+void refuse_changed_aliases(Interpreter& interpreter) {
   for (const auto& [object, tensors] : interpreter.entry_tensors) {
     if (tensors.size() < 2) continue;
     for (const auto& tensor : tensors)
@@ -653,19 +653,19 @@ bool takes_gradients(Interpreter& interpreter) {
 }
 
 /// How many tensors of the graph are the same one in the call at hand, and which of them each is.
-struct Twins {
+struct EntryAliases {
   size_t most = 1;
   std::unordered_map<const Tensor*, size_t> number;
 };
 
-Twins find_twins(const EntryTensors& entry) {
-  Twins twins;
+EntryAliases aliases_at_entry(const EntryTensors& entry) {
+  EntryAliases aliases;
   for (const auto& [object, tensors] : entry.entry_tensors) {
-    twins.most = std::max(twins.most, tensors.size());
+    aliases.most = std::max(aliases.most, tensors.size());
     for (size_t i = 0; i < tensors.size() && tensors.size() > 1; ++i)
-      twins.number.emplace(tensors[i].get(), i);
+      aliases.number.emplace(tensors[i].get(), i);
   }
-  return twins;
+  return aliases;
 }
 
 /// Two of them that are one tensor in another call have one gradient there, the sum of both. What
@@ -673,12 +673,12 @@ Twins find_twins(const EntryTensors& entry) {
 /// here, whose gradients are only read, each is told from the rest.
 void assume_distinct_leaves(Interpreter& interpreter) {
   if (!takes_gradients(interpreter)) return;
-  const Twins twins = find_twins(interpreter);
-  for (size_t number = 0; number < twins.most; ++number) {
+  const EntryAliases aliases = aliases_at_entry(interpreter);
+  for (size_t number = 0; number < aliases.most; ++number) {
     std::vector<const Source*> leaves;
     for (const auto& tensor : interpreter.entry_tensor_order) {
-      const auto twin = twins.number.find(tensor.get());
-      const bool belongs = twin == twins.number.end() || twin->second == number;
+      const auto alias = aliases.number.find(tensor.get());
+      const bool belongs = alias == aliases.number.end() || alias->second == number;
       if (belongs && (tensor->requires_grad || tensor->grad != nullptr) &&
           !changes(interpreter, *tensor))
         leaves.push_back(tensor->source);
@@ -728,10 +728,10 @@ void assume_separate(Interpreter& interpreter) {
 void note_leaf(Interpreter& interpreter, Tensor& leaf) {
   speculate::Generated& output = interpreter.output();
   const graph::Value* first = leaf.past_values.empty() ? leaf.value : leaf.past_values.front();
-  const graph::Value* twin = interpreter.switches.twin_or_null(first);
+  const graph::Value* counterpart = interpreter.switches.counterpart_or_null(first);
   auto inputs = output.graph.inputs();
   auto input = std::find_if(inputs.begin(), inputs.end(), [&](const graph::Value* value) {
-    return value == first || value == twin;
+    return value == first || value == counterpart;
   });
   if (input != inputs.end())
     output.differentiable_inputs.push_back(static_cast<size_t>(input - inputs.begin()));
@@ -844,7 +844,7 @@ void finish(Interpreter& interpreter, const Value& result) {
   note_differentiable_leaves(interpreter, writer.leaves());
   commit_tensors(interpreter);
   accept_views(interpreter);
-  refuse_changed_twins(interpreter);
+  refuse_changed_aliases(interpreter);
   assume_distinct_leaves(interpreter);
   assume_separate(interpreter);
   interpreter.output().is_shared_update = is_shared_update(interpreter);

@@ -112,13 +112,13 @@ CallEnvironment::CallEnvironment(Interpreter& interpreter, const std::vector<Val
   for (const Value& value : given) reachable.follow(value);
   for (const auto& tensor : interpreter.entry_tensor_order) reachable.follow(tensor);
   for (PyObject* identity : heap_.table_order()) {
-    reachable.follow(heap_.table(identity)->twin);
+    reachable.follow(heap_.table(identity)->shadow);
     for (const Heap::Change& change : heap_.table(identity)->changes)
       reachable.follow(change.held.value_or_null());
   }
   for (PyObject* object : heap_.list_order()) {
     reachable.follow(heap_.list_at(object).appended);
-    reachable.follow(heap_.list_at(object).twin);
+    reachable.follow(heap_.list_at(object).shadow);
   }
   for (const Value& list : runtime_store_log_of(interpreter).lists()) reachable.follow(list);
   std::vector<const Changeable*> others;
@@ -193,10 +193,10 @@ bool CallEnvironment::same_tables(const Heap& now, const Apart& apart) const {
 bool CallEnvironment::same_lists(const Heap& now, const Apart& apart) const {
   return std::all_of(now.list_order().begin(), now.list_order().end(), [&](PyObject* object) {
     const Heap::List& list = now.list_at(object);
-    const bool was_there =
-        heap_.has_list(object) && (heap_.list_at(object).twin != nullptr) == (list.twin != nullptr);
+    const bool was_there = heap_.has_list(object) &&
+                           (heap_.list_at(object).shadow != nullptr) == (list.shadow != nullptr);
     if (was_there) return true;
-    if (list.twin != nullptr) return list.twin->elements == ElementList(list.at_entry);
+    if (list.shadow != nullptr) return list.shadow->elements == ElementList(list.at_entry);
     return apart.list(*list.appended) ||
            (list.appended->elements.rolled() == nullptr && list.appended->elements.empty());
   });

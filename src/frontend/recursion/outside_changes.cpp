@@ -141,7 +141,7 @@ void OutsideChanges::collect_heap() {
   for (PyObject* object : now.list_order()) {
     const Heap::List& list = now.list_at(object);
     if (now.has_opened(object, heap_)) {
-      if (list.twin->elements != before_.elements_of(object, list))
+      if (list.shadow->elements != before_.elements_of(object, list))
         refuse("it changes a list that existed before the call");
       continue;
     }

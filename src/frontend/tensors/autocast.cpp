@@ -174,8 +174,8 @@ class Caster {
 
   Value cast(const Value& value) {
     if (auto tensor = shared_as<Tensor>(value)) return cast_tensor(tensor);
-    Value twin = opened(interpreter_, value);
-    const auto* sequence = as<Sequence>(twin);
+    Value shadow = opened(interpreter_, value);
+    const auto* sequence = as<Sequence>(shadow);
     if (sequence == nullptr) return value;
     std::vector<Value> elements;
     bool is_same = true;
@@ -227,8 +227,8 @@ class Caster {
 void visit(Interpreter& interpreter, const Value& value,
            const std::function<void(const Tensor&)>& see) {
   if (const auto* tensor = as<Tensor>(value)) return see(*tensor);
-  Value twin = opened(interpreter, value);
-  if (const auto* sequence = as<Sequence>(twin))
+  Value shadow = opened(interpreter, value);
+  if (const auto* sequence = as<Sequence>(shadow))
     for (const Value& element : sequence->elements) visit(interpreter, element, see);
 }
 

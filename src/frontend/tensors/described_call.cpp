@@ -72,8 +72,8 @@ bool DescribedArguments::describe(const Value& value, OperatorArgument& argument
     argument.type = interpreter_.graph_value(value)->type;
     return true;
   }
-  Value twin = opened(interpreter_, value);
-  if (const auto* sequence = as<Sequence>(twin)) {
+  Value shadow = opened(interpreter_, value);
+  if (const auto* sequence = as<Sequence>(shadow)) {
     argument.kind = OperatorArgument::Kind::sequence;
     for (const Value& element : sequence->elements) {
       OperatorArgument part;
@@ -94,8 +94,8 @@ bool DescribedArguments::describe(const Value& value, OperatorArgument& argument
 void DescribedArguments::remember(const OperatorArgument& argument, const Value& value) {
   sources_[&argument] = value;
   if (argument.kind != OperatorArgument::Kind::sequence) return;
-  Value twin = opened(interpreter_, value);
-  const auto& elements = as<Sequence>(twin)->elements;
+  Value shadow = opened(interpreter_, value);
+  const auto& elements = as<Sequence>(shadow)->elements;
   for (size_t i = 0; i < elements.size(); ++i) remember(argument.elements[i], elements[i]);
 }
 

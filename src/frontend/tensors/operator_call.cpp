@@ -174,8 +174,8 @@ bool OperatorCall::add_tensor(const Value& value) {
 
 bool OperatorCall::add_operand(const Parameter& parameter, const Value& value) {
   if (parameter.kind == Parameter::Kind::tensor_list) {
-    Value twin = opened(interpreter_, value);
-    const auto* sequence = as<Sequence>(twin);
+    Value shadow = opened(interpreter_, value);
+    const auto* sequence = as<Sequence>(shadow);
     if (sequence == nullptr) return false;
     for (const Value& element : sequence->elements) {
       if (parameter.element_optional && is_none(element))
@@ -270,8 +270,8 @@ std::optional<AttributeValue> OperatorCall::integer_list(const Parameter& parame
     auto length = static_cast<size_t>(std::max(parameter.list_size, 1));
     return AttributeValue(graph::Shape(length, *dim));
   }
-  Value twin = opened(interpreter_, value);
-  const auto* sequence = as<Sequence>(twin);
+  Value shadow = opened(interpreter_, value);
+  const auto* sequence = as<Sequence>(shadow);
   if (sequence == nullptr) return std::nullopt;
   graph::Shape shape;
   for (const Value& element : sequence->elements) {
@@ -286,8 +286,8 @@ std::optional<AttributeValue> OperatorCall::integer_list(const Parameter& parame
 
 std::optional<AttributeValue> OperatorCall::constant_list(const Parameter& parameter,
                                                           const Value& value) {
-  Value twin = opened(interpreter_, value);
-  const auto* sequence = as<Sequence>(twin);
+  Value shadow = opened(interpreter_, value);
+  const auto* sequence = as<Sequence>(shadow);
   if (sequence == nullptr) return std::nullopt;
   std::vector<double> numbers;
   std::vector<bool> flags;

@@ -144,8 +144,8 @@ void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
     tensor.written = true;
   }
   interpreter.history.overwritten.emplace(tensor.value, nullptr);
-  if (const graph::Value* twin = interpreter.switches.twin_or_null(tensor.value))
-    interpreter.history.overwritten.emplace(twin, nullptr);
+  if (const graph::Value* counterpart = interpreter.switches.counterpart_or_null(tensor.value))
+    interpreter.history.overwritten.emplace(counterpart, nullptr);
   tensor.past_values.push_back(tensor.value);
   tensor.value = contents;
   ++tensor.version;

@@ -32,14 +32,14 @@ constexpr std::pair<const char*, DType> kClasses[] = {
 
 /// Numbers, or lists of lists of them, that the dtype holds as they are: an int of a float is cut.
 bool fits(Interpreter& interpreter, const Value& data, DType dtype) {
-  const Value twin = opened(interpreter, data);
-  if (const auto* sequence = as<Sequence>(twin)) {
+  const Value shadow = opened(interpreter, data);
+  if (const auto* sequence = as<Sequence>(shadow)) {
     if (sequence->elements.rolled() != nullptr) return false;
     return std::ranges::all_of(sequence->elements.known(),
                                [&](const Value& each) { return fits(interpreter, each, dtype); });
   }
   const bool is_real = graph::is_floating(dtype);
-  return is_number(twin) && (is_real || class_of(twin) != &PyFloat_Type);
+  return is_number(shadow) && (is_real || class_of(shadow) != &PyFloat_Type);
 }
 
 bool is_size(const Value& value) {

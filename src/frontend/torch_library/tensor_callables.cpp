@@ -341,11 +341,11 @@ constexpr const char* kUnsqueeze = "Tensor.unsqueeze";
 
 /// torch.tensor of numbers, known or computed by the graph, and of nested lists of such.
 Value tensor_from(Interpreter& interpreter, const Value& data, graph::DType dtype) {
-  Value twin = opened(interpreter, data);
-  if (const Rolled* list = rolled(twin))
+  Value shadow = opened(interpreter, data);
+  if (const Rolled* list = rolled(shadow))
     if (Value tensor = tensor_of_numbers(interpreter, *list, dtype)) return tensor;
   Arguments arguments;
-  if (const auto* sequence = as<Sequence>(twin)) {
+  if (const auto* sequence = as<Sequence>(shadow)) {
     if (sequence->elements.empty())
       return full(interpreter, {interpreter.integer(0)}, interpreter.integer(0), dtype);
     if (sequence->elements.size() > 256)
@@ -356,26 +356,26 @@ Value tensor_from(Interpreter& interpreter, const Value& data, graph::DType dtyp
     arguments.positional = {make_list(std::move(rows))};
     return call_named(interpreter, "stack", arguments);
   }
-  if (!is_number(twin)) interpreter.refuse(ReasonCode::unsupported_argument, "torch.tensor");
-  arguments.positional = {make_tuple({}), twin};
+  if (!is_number(shadow)) interpreter.refuse(ReasonCode::unsupported_argument, "torch.tensor");
+  arguments.positional = {make_tuple({}), shadow};
   arguments.keywords.emplace_back("dtype", interpreter.constant(dtype_object(dtype)));
   return call_named(interpreter, "full", arguments);
 }
 
 /// The dtype that torch.tensor infers: the widest kind of number in the data.
 int number_rank(Interpreter& interpreter, const Value& data) {
-  Value twin = opened(interpreter, data);
-  if (const Rolled* list = rolled(twin); list != nullptr && list->form.type.is_number()) {
+  Value shadow = opened(interpreter, data);
+  if (const Rolled* list = rolled(shadow); list != nullptr && list->form.type.is_number()) {
     using Kind = graph::Type::Kind;
     return list->form.type.kind == Kind::f64 ? 2 : list->form.type.kind == Kind::i64 ? 1 : 0;
   }
-  if (const auto* sequence = as<Sequence>(twin)) {
+  if (const auto* sequence = as<Sequence>(shadow)) {
     int rank = sequence->elements.empty() ? 2 : 0;
     for (const Value& element : sequence->elements)
       rank = std::max(rank, number_rank(interpreter, element));
     return rank;
   }
-  PyTypeObject* type = class_of(twin);
+  PyTypeObject* type = class_of(shadow);
   if (type == &PyBool_Type) return 0;
   if (type == &PyLong_Type) return 1;
   if (type == &PyFloat_Type) return 2;

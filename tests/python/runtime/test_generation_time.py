@@ -66,13 +66,13 @@ def test_an_epoch_that_takes_too_long_has_graphs_for_its_steps():
 
     batches = [torch.rand(3, 4) for _ in range(40)]
     model, epoch = made()
-    twin, plain = made()
+    copy, plain = made()
     converted = torchjanus.function(epoch, profile_runs=1)
     testing.simulate_work(0.001)
     options.generation_limit = 4
     for _ in range(6):
         torch.testing.assert_close(converted(batches), plain(batches))
-    torch.testing.assert_close(list(model.parameters()), list(twin.parameters()))
+    torch.testing.assert_close(list(model.parameters()), list(copy.parameters()))
     assert "limit" in codes(converted)
     assert converted.stats()["generated"] == 1  # of a step, not of the epoch
     assert max(hits([converted.snapshot()]).values()) > len(batches)
