@@ -40,7 +40,7 @@ inline constexpr Switch kSwitches[] = {
     {"layouts", "images are kept channels last between convolutions"},
     {"memory_plan", "results lie in memory planned ahead; off: each is allocated by itself"},
     {"parallel", "kernels use several threads, small products run side by side"},
-    {"recollection", "guards have an inline cache; off: every access path is walked"}};
+    {"inline_cache", "guards have an inline cache; off: every access path is walked"}};
 
 struct Options {
   std::map<std::string, int, std::less<>> log_levels;

@@ -97,8 +97,8 @@ class InlineCache::Noting {
   void check_tensor(const Check& check, uint32_t step, bool of_grad);
   void recheck(const Check& check) { to_.rechecks_.push_back({at_, &check}); }
 
-  void witness(const void* place, uint64_t expected, uint64_t mask = ~uint64_t{0});
-  void see_class_of(PyObject* object) { witness(&object->ob_type, word_of(Py_TYPE(object))); }
+  void expect(const void* place, uint64_t expected, uint64_t mask = ~uint64_t{0});
+  void see_class_of(PyObject* object) { expect(&object->ob_type, word_of(Py_TYPE(object))); }
   bool see_version_of(PyTypeObject* type);
   Dictionary* dictionary(PyObject* dict);
   void note_pairs();
@@ -114,7 +114,7 @@ class InlineCache::Noting {
 
 InlineCache::InlineCache(const GuardTree& tree)
     : tree_(tree),
-      is_off_(!kHasVersions || options().is_disabled("recollection")),
+      is_off_(!kHasVersions || options().is_disabled("inline_cache")),
       objects_(tree.steps.size()),
       changes_(tree.steps.size()),
       is_captured_(tree.steps.size()),
@@ -133,7 +133,7 @@ InlineCache::InlineCache(const GuardTree& tree)
 void InlineCache::start_over() {
   std::fill(is_changing_.begin(), is_changing_.end(), 0);
   roots_.clear();
-  witnesses_.clear();
+  version_checks_.clear();
   dictionaries_.clear();
   changing_.clear();
   rechecks_.clear();
@@ -191,9 +191,9 @@ void InlineCache::Noting::run() {
   note_pairs();
 }
 
-void InlineCache::Noting::witness(const void* place, uint64_t expected, uint64_t mask) {
+void InlineCache::Noting::expect(const void* place, uint64_t expected, uint64_t mask) {
   if (!seen_.emplace(place, true).second) return;
-  to_.witnesses_.push_back({place, mask, expected, at_, -1});
+  to_.version_checks_.push_back({place, mask, expected, at_, -1});
 }
 
 bool InlineCache::Noting::see_version_of(PyTypeObject* type) {
@@ -201,7 +201,7 @@ bool InlineCache::Noting::see_version_of(PyTypeObject* type) {
   if (version == 0) return false;
 #if PY_VERSION_HEX < 0x030C0000
   static_assert(sizeof(type->tp_version_tag) == 4);
-  witness(&type->tp_version_tag, version, 0xffffffff);
+  expect(&type->tp_version_tag, version, 0xffffffff);
 #endif
   return true;
 }
@@ -211,8 +211,8 @@ InlineCache::Dictionary* InlineCache::Noting::dictionary(PyObject* dict) {
   const auto [found, added] = dictionaries_.try_emplace(dict, to_.dictionaries_.size());
   if (added) {
     to_.dictionaries_.push_back({dict, {}, {}});
-    to_.witnesses_.push_back({version_place(dict), ~uint64_t{0}, version_of(dict), at_,
-                              static_cast<int32_t>(found->second)});
+    to_.version_checks_.push_back({version_place(dict), ~uint64_t{0}, version_of(dict), at_,
+                                   static_cast<int32_t>(found->second)});
   }
   return &to_.dictionaries_[found->second];
 }
@@ -277,7 +277,7 @@ bool InlineCache::Noting::link_in_instance() {
   PyObject** place = _PyObject_GetDictPtr(base());
   if (place == nullptr || *place == nullptr) return false;
   see_class_of(base());
-  witness(place, word_of(*place));
+  expect(place, word_of(*place));
   return link_in_dict(*place);
 }
 
@@ -299,15 +299,15 @@ bool InlineCache::Noting::link_in_sequence() {
   see_class_of(from);
   if (PyTuple_Check(from)) {
     auto* tuple = reinterpret_cast<PyTupleObject*>(from);
-    witness(&tuple->ob_base.ob_size, static_cast<uint64_t>(Py_SIZE(from)));
-    witness(&tuple->ob_item[index], word_of(object()));
+    expect(&tuple->ob_base.ob_size, static_cast<uint64_t>(Py_SIZE(from)));
+    expect(&tuple->ob_item[index], word_of(object()));
     return true;
   }
   if (!PyList_Check(from)) return false;
   auto* list = reinterpret_cast<PyListObject*>(from);
-  witness(&list->ob_base.ob_size, static_cast<uint64_t>(Py_SIZE(from)));
-  witness(&list->ob_item, word_of(list->ob_item));
-  witness(&list->ob_item[index], word_of(object()));
+  expect(&list->ob_base.ob_size, static_cast<uint64_t>(Py_SIZE(from)));
+  expect(&list->ob_item, word_of(list->ob_item));
+  expect(&list->ob_item[index], word_of(object()));
   return true;
 }
 
@@ -321,12 +321,12 @@ bool InlineCache::Noting::link_in_globals() {
   auto* function = reinterpret_cast<PyFunctionObject*>(from);
   if (!PyDict_Check(function->func_globals) || !PyDict_Check(function->func_builtins)) return false;
   see_class_of(from);
-  witness(&function->func_globals, word_of(function->func_globals));
+  expect(&function->func_globals, word_of(function->func_globals));
   if (link_in_dict(function->func_globals)) return true;
   if (dict_entry(function->func_globals, step().path.key.get(), step().path.hash) != nullptr)
     return false;
   dictionary(function->func_globals)->entries.push_back({at_, nullptr});
-  witness(&function->func_builtins, word_of(function->func_builtins));
+  expect(&function->func_builtins, word_of(function->func_builtins));
   return link_in_dict(function->func_builtins);
 }
 
@@ -337,10 +337,10 @@ bool InlineCache::Noting::link_in_cell() {
   auto* cell = reinterpret_cast<PyCellObject*>(cells->ob_item[step().path.index]);
   if (!PyCell_Check(cell)) return false;
   see_class_of(base());
-  witness(&function->func_closure, word_of(cells));
-  witness(&cells->ob_base.ob_size, static_cast<uint64_t>(Py_SIZE(cells)));
-  witness(&cells->ob_item[step().path.index], word_of(cell));
-  witness(&cell->ob_ref, word_of(object()));
+  expect(&function->func_closure, word_of(cells));
+  expect(&cells->ob_base.ob_size, static_cast<uint64_t>(Py_SIZE(cells)));
+  expect(&cells->ob_item[step().path.index], word_of(cell));
+  expect(&cell->ob_ref, word_of(object()));
   return true;
 }
 
@@ -348,9 +348,9 @@ bool InlineCache::Noting::link_in_tuple(PyObject* const* field, Py_ssize_t index
   auto* tuple = reinterpret_cast<PyTupleObject*>(*field);
   if (tuple == nullptr || !PyTuple_Check(*field)) return false;
   see_class_of(base());
-  witness(field, word_of(tuple));
-  witness(&tuple->ob_base.ob_size, static_cast<uint64_t>(Py_SIZE(tuple)));
-  witness(&tuple->ob_item[index], word_of(object()));
+  expect(field, word_of(tuple));
+  expect(&tuple->ob_base.ob_size, static_cast<uint64_t>(Py_SIZE(tuple)));
+  expect(&tuple->ob_item[index], word_of(object()));
   return true;
 }
 
@@ -358,7 +358,7 @@ bool InlineCache::Noting::link_in_tuple(PyObject* const* field, Py_ssize_t index
 bool InlineCache::Noting::link_in_field(PyObject* const* field, PyTypeObject* of) {
   if (Py_TYPE(base()) != of || *field == nullptr) return false;
   see_class_of(base());
-  witness(field, word_of(*field));
+  expect(field, word_of(*field));
   return true;
 }
 
@@ -412,11 +412,10 @@ void InlineCache::Noting::check_size(const Check& check) {
   if (is_certain_ && is_singleton(of)) return;
   see_class_of(of);
   if (PyDict_Check(of))
-    return witness(&reinterpret_cast<PyDictObject*>(of)->ma_used,
-                   static_cast<uint64_t>(PyDict_GET_SIZE(of)));
+    return expect(&reinterpret_cast<PyDictObject*>(of)->ma_used,
+                  static_cast<uint64_t>(PyDict_GET_SIZE(of)));
   if (PyList_Check(of) || PyTuple_Check(of))
-    return witness(&reinterpret_cast<PyVarObject*>(of)->ob_size,
-                   static_cast<uint64_t>(Py_SIZE(of)));
+    return expect(&reinterpret_cast<PyVarObject*>(of)->ob_size, static_cast<uint64_t>(Py_SIZE(of)));
   recheck(check);
 }
 
@@ -429,7 +428,7 @@ void InlineCache::Noting::check_keys(const Check& check) {
     PyObject** place = PyAnySet_Check(of) ? nullptr : _PyObject_GetDictPtr(of);
     if (place == nullptr || *place == nullptr || slot_of(of, check.object.get()) != nullptr)
       return recheck(check);
-    witness(place, word_of(*place));
+    expect(place, word_of(*place));
     of = *place;
   }
   dictionary(of)->checks.emplace_back(at_, &check);
@@ -525,23 +524,23 @@ bool InlineCache::has_same_entries(Dictionary& dictionary, Walk& walk) const {
   });
 }
 
-bool InlineCache::see_witnesses(Walk& walk) {
-  const size_t count = witnesses_.size();
+bool InlineCache::check_versions(Walk& walk) {
+  const size_t count = version_checks_.size();
   for (size_t i = 0; i < std::min(policy::kPrefetchAhead, count); ++i)
-    __builtin_prefetch(witnesses_[i].place);
+    __builtin_prefetch(version_checks_[i].place);
   for (size_t i = 0; i < count; ++i) {
     if (i + policy::kPrefetchAhead < count)
-      __builtin_prefetch(witnesses_[i + policy::kPrefetchAhead].place);
-    Witness& witness = witnesses_[i];
-    const uint64_t found = word_at(witness.place) & witness.mask;
-    if (found == witness.expected) [[likely]]
+      __builtin_prefetch(version_checks_[i + policy::kPrefetchAhead].place);
+    VersionCheck& check = version_checks_[i];
+    const uint64_t found = word_at(check.place) & check.mask;
+    if (found == check.expected) [[likely]]
       continue;
-    if (witness.dictionary >= 0 &&
-        has_same_entries(dictionaries_[static_cast<size_t>(witness.dictionary)], walk)) {
-      witness.expected = found;
+    if (check.dictionary >= 0 &&
+        has_same_entries(dictionaries_[static_cast<size_t>(check.dictionary)], walk)) {
+      check.expected = found;
       continue;
     }
-    uint8_t& changes = changes_[witness.step];
+    uint8_t& changes = changes_[check.step];
     if (changes < policy::kMostChangesOfStep) ++changes;
     return false;
   }
@@ -595,7 +594,7 @@ bool InlineCache::holds(const Call& call, std::vector<python::Object>& captured)
   if (injected_fault.load(std::memory_order_relaxed) == Fault::assumption) return false;
   in_use_ = true;  // paths may run code of torch or of a module, which may come here again
   Walk walk(tree_.size_count, tree_.symbols.size());
-  const bool holds = find_roots(call) && see_witnesses(walk) && walk_changing(call, walk) &&
+  const bool holds = find_roots(call) && check_versions(walk) && walk_changing(call, walk) &&
                      check_values(walk) && check_tensors(walk) && !tree_.check_relations(walk);
   in_use_ = false;
   if (!holds) return false;

@@ -38,8 +38,8 @@ class InlineCache {
   uint64_t hits() const { return hits_; }
 
  private:
-  /// A word. `place` is read only if all earlier words were as expected.
-  struct Witness {
+  /// A word of memory that has not changed since. `place` is read only if all earlier words hold.
+  struct VersionCheck {
     const void* place;
     uint64_t mask, expected;
     uint32_t step;       ///< the step that is walked if the word keeps changing
@@ -67,7 +67,7 @@ class InlineCache {
   class Noting;
   void start_over();
   bool find_roots(const Call& call);
-  bool see_witnesses(Walk& walk);
+  bool check_versions(Walk& walk);
   bool has_same_entries(Dictionary& dictionary, Walk& walk) const;
   bool walk_changing(const Call& call, Walk& walk);
   bool check_values(Walk& walk) const;
@@ -79,12 +79,12 @@ class InlineCache {
   bool is_known_ = false;  ///< the cache is filled
   bool in_use_ = false;
   uint64_t hits_ = 0, notes_ = 0;
-  std::vector<PyObject*> objects_;  ///< by step; borrowed, alive as the witnesses show
+  std::vector<PyObject*> objects_;  ///< by step; borrowed, alive as long as the version checks hold
   std::vector<uint8_t> changes_;    ///< by step: number of times that its object changed
   std::vector<char> is_captured_;   ///< by step: its object is collected
   std::vector<char> is_changing_;   ///< by step: walked at each call
   std::vector<Root> roots_;
-  std::vector<Witness> witnesses_;
+  std::vector<VersionCheck> version_checks_;
   std::vector<Dictionary> dictionaries_;
   std::vector<uint32_t> changing_;  ///< steps that are walked
   std::vector<Recheck> rechecks_;

@@ -87,10 +87,11 @@ bool draws(const graph::Node& node) {
   return found;
 }
 
-/// What everything was before the hooks ran.
-class Witness {
+/// Compares the state after the hooks with a checkpoint of it before they ran.
+class SideEffectCheck {
  public:
-  Witness(Interpreter& interpreter, std::span<const std::shared_ptr<Tensor>> leaves, bool is_one)
+  SideEffectCheck(Interpreter& interpreter, std::span<const std::shared_ptr<Tensor>> leaves,
+                  bool is_one)
       : interpreter_(interpreter), leaves_(leaves), is_one_(is_one) {
     for (const auto& leaf : leaves) gradients_.push_back(leaf->grad);
   }
@@ -158,9 +159,9 @@ void in_any_order(Interpreter& interpreter, std::span<const std::shared_ptr<Tens
   if (hooked == 0) return body();
   if (!interpreter.custom_gradients.empty())
     interpreter.refuse(ReasonCode::hook, "a leaf (beside a Function or a hook of another tensor)");
-  const Witness witness(interpreter, leaves, hooked == 1);
+  const SideEffectCheck effects(interpreter, leaves, hooked == 1);
   body();
-  witness.check();
+  effects.check();
 }
 
 }  // namespace janus::frontend

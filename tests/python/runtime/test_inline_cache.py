@@ -1,4 +1,4 @@
-"""Guards that remember what they met find every change of it that guards without memory find."""
+"""Guards with an inline cache find every change that guards without one find."""
 
 import gc
 import random
@@ -31,23 +31,23 @@ def function(x, y=None):
 
 
 class Pair:
-    """The same guards with and without memory: they must always agree."""
+    """The same guards with and without the inline cache: they must always agree."""
 
     def __init__(self, assumptions, *arguments, of=function):
-        self.remembering = Guards(of, assumptions, *arguments)
+        self.cached = Guards(of, assumptions, *arguments)
         self.walking = Guards(of, assumptions, *arguments, recall=False)
 
     def holds(self, *arguments):
-        found = self.remembering.check(*arguments)
+        found = self.cached.check(*arguments)
         assert found == self.walking.check(*arguments)
         return found is None
 
-    def settle(self, *arguments):
+    def fill_cache(self, *arguments):
         for _ in range(4):
             assert self.holds(*arguments)
-        before = self.remembering.recalled
+        before = self.cached.recalled
         assert self.holds(*arguments)
-        assert self.remembering.recalled == before + 1, "nothing is recalled"
+        assert self.cached.recalled == before + 1, "the cache is not hit"
 
 
 class Thing:
@@ -102,7 +102,7 @@ def change_class(thing):
 def test_attribute(change, held):
     thing = Thing(a=held)
     pair = Pair([of("exact_type", object=Thing), of("equals", value("a"), object=held)], thing)
-    pair.settle(thing)
+    pair.fill_cache(thing)
     if change is same_in_new_dictionary:
         thing.__dict__ = {"a": held}
         assert pair.holds(thing)
@@ -116,7 +116,7 @@ def test_attribute(change, held):
 def test_attribute_that_appears():
     thing = Thing(a=1)
     pair = Pair([of("missing_key", object="forward")], thing)
-    pair.settle(thing)
+    pair.fill_cache(thing)
     thing.b = 1
     assert pair.holds(thing)
     thing.forward = 1
@@ -142,17 +142,17 @@ def test_class():
     ]
     pair = Pair(assumptions, Derived())
     thing = Derived()
-    pair.settle(thing)
+    pair.fill_cache(thing)
     Base.other = 1
     assert pair.holds(thing)
     Base.backward = 1
     assert not pair.holds(thing)
     del Base.backward
-    pair.settle(thing)
+    pair.fill_cache(thing)
     Derived.forward = lambda self: 2
     assert not pair.holds(thing)
     del Derived.forward
-    pair.settle(thing)
+    pair.fill_cache(thing)
     code = old.__code__
     old.__code__ = (lambda self: 3).__code__
     assert not pair.holds(thing)
@@ -181,16 +181,16 @@ def test_function():
         of("equals", ("keyword_default", X, "key"), object=2.5),
     ]
     pair = Pair(assumptions, inner)
-    pair.settle(inner)
+    pair.fill_cache(inner)
     assign(1000004)
     assert not pair.holds(inner)
     assign(1000003)
     assert pair.holds(inner)
-    pair.settle(inner)
+    pair.fill_cache(inner)
     inner.__defaults__ = (3.5,)
     assert not pair.holds(inner)
     inner.__defaults__ = (2.5,)
-    pair.settle(inner)
+    pair.fill_cache(inner)
     inner.__kwdefaults__["key"] = 4.5
     assert not pair.holds(inner)
     inner.__kwdefaults__ = {"key": 2.5}
@@ -209,31 +209,31 @@ def test_globals_and_builtins():
         of("identity", ("global", function_of, "len"), object=len),
     ]
     pair = Pair(assumptions, 1, of=module.f)
-    pair.settle(1)
+    pair.fill_cache(1)
     module.other = 1
     assert pair.holds(1)
     module.LIMIT = 1000004
     assert not pair.holds(1)
     module.LIMIT = 1000003
     assert pair.holds(1)
-    pair.settle(1)
+    pair.fill_cache(1)
     module.len = print
     assert not pair.holds(1)
     module.len = len
     assert pair.holds(1)
     del module.len
-    pair.settle(1)
+    pair.fill_cache(1)
 
 
 def test_module():
     module = types.ModuleType("made")
     module.value = 1000003
     pair = Pair([of("equals", ("attribute", X, "value"), object=1000003)], module)
-    pair.settle(module)
+    pair.fill_cache(module)
     module.value = 1000004
     assert not pair.holds(module)
     module.value = 1000003
-    pair.settle(module)
+    pair.fill_cache(module)
     module.__class__ = type("Strange", (types.ModuleType,), {"value": property(lambda self: 5)})
     assert not pair.holds(module)
 
@@ -248,7 +248,7 @@ def test_sequence(kind):
         of("equals", ("index", items, 1), object="b"),
     ]
     pair = Pair(assumptions, thing)
-    pair.settle(thing)
+    pair.fill_cache(thing)
     for other in ([1000004, "b"], [1000003, "c"], [1000003], [1000003, "b", 3]):
         thing.a = kind(other)
         assert not pair.holds(thing)
@@ -256,7 +256,7 @@ def test_sequence(kind):
         assert pair.holds(thing)
     if kind is tuple:
         return
-    pair.settle(thing)
+    pair.fill_cache(thing)
     thing.a[0] = 1000004
     assert not pair.holds(thing)
     thing.a[0] = 1000003
@@ -282,17 +282,17 @@ def test_dictionary(make):
         of("truth", items, number=1),
     ]
     pair = Pair(assumptions, thing)
-    pair.settle(thing)
+    pair.fill_cache(thing)
     thing.a["b"] = 1000004
     assert not pair.holds(thing)
     thing.a["b"] = 1000003
-    pair.settle(thing)
+    pair.fill_cache(thing)
     thing.a["c"] = 5
     assert pair.holds(thing)
     thing.a["d"] = 5
     assert not pair.holds(thing)
     del thing.a["d"]
-    pair.settle(thing)
+    pair.fill_cache(thing)
     del thing.a["b"]
     thing.a["b"] = 1000003
     assert not pair.holds(thing)
@@ -311,7 +311,7 @@ def test_set_and_emptiness():
         of("truth", value("flags"), number=0),
     ]
     pair = Pair(assumptions, thing)
-    pair.settle(thing)
+    pair.fill_cache(thing)
     thing.a.add(3)
     assert not pair.holds(thing)
     thing.a.discard(3)
@@ -320,11 +320,11 @@ def test_set_and_emptiness():
     thing.a.add(7)
     assert not pair.holds(thing)
     thing.a = {1, 2}
-    pair.settle(thing)
+    pair.fill_cache(thing)
     thing.hooks["hook"] = 1
     assert not pair.holds(thing)
     thing.hooks.clear()
-    pair.settle(thing)
+    pair.fill_cache(thing)
     thing.flags.append(1)
     assert not pair.holds(thing)
 
@@ -338,11 +338,11 @@ def test_bound_method():
         of("equals", value("a", ("bound_self", value("call"))), object=1),
     ]
     pair = Pair(assumptions, bound)
-    pair.settle(bound)
+    pair.fill_cache(bound)
     bound.call = other.method
     assert not pair.holds(bound)
     bound.call = thing.method
-    pair.settle(bound)
+    pair.fill_cache(bound)
     thing.a = 2
     assert not pair.holds(bound)
 
@@ -351,7 +351,7 @@ def test_arguments_that_are_others_at_each_call():
     pair = Pair([of("integer", Y, symbol="n"), tensor(X, "n", 3)], torch.zeros(4, 3), 4)
     for n in range(2, 20):
         assert pair.holds(torch.zeros(n, 3), n)
-    assert pair.remembering.recalled > 10
+    assert pair.cached.recalled > 10
     assert not pair.holds(torch.zeros(4, 3), 5)
     assert not pair.holds(torch.zeros(1, 3), 1)
 
@@ -364,7 +364,7 @@ def test_two_objects():
         of("same_object", value("a"), other=Y),
     ]
     pair = Pair(assumptions, holder, a)
-    pair.settle(holder, a)
+    pair.fill_cache(holder, a)
     assert not pair.holds(holder, b)
     holder.a = b
     assert not pair.holds(holder, b)
@@ -404,7 +404,7 @@ def test_tensor(change):
         of("no_grad_value", weight),
     ]
     pair = Pair(assumptions, layer)
-    pair.settle(layer)
+    pair.fill_cache(layer)
     layer.weight.data = torch.ones(4)
     with torch.no_grad():
         layer.weight += 1
@@ -418,7 +418,7 @@ def test_tensor(change):
 def test_tensors_swapped():
     layer = Thing(weight=nn.Parameter(torch.zeros(4)))
     pair = Pair([tensor(value("weight"), 4, requires_grad=True, is_parameter=True)], layer)
-    pair.settle(layer)
+    pair.fill_cache(layer)
     torch.utils.swap_tensors(layer.weight, nn.Parameter(torch.zeros(5)))
     assert not pair.holds(layer)
 
@@ -444,11 +444,11 @@ def test_gradient():
 
     fresh()
     pair = Pair(assumptions, layer)
-    pair.settle(layer)
+    pair.fill_cache(layer)
     for _ in range(5):
         fresh()
         assert pair.holds(layer)
-    assert pair.remembering.recalled >= 6
+    assert pair.cached.recalled >= 6
     shared = torch.zeros(4)
     changes = [
         lambda: setattr(layer.weight, "grad", None),
@@ -483,15 +483,15 @@ def test_optimizer_state_is_loaded():
         tensor(buffer, 2, 3),
     ]
     pair = Pair(assumptions, optimizer)
-    pair.settle(optimizer)
+    pair.fill_cache(optimizer)
     step()
-    pair.settle(optimizer)
+    pair.fill_cache(optimizer)
     optimizer.param_groups[0]["lr"] = 0.05
     assert not pair.holds(optimizer)
     optimizer.param_groups[0]["lr"] = 0.1
     assert pair.holds(optimizer)
     optimizer.load_state_dict(optimizer.state_dict())
-    pair.settle(optimizer)
+    pair.fill_cache(optimizer)
     optimizer.state[model.weight]["momentum_buffer"] = torch.zeros(3, 2)
     assert not pair.holds(optimizer)
     optimizer.state.clear()
@@ -505,7 +505,7 @@ def test_death():
     owner = Owner()
     owner.part = Thing(a=1)
     pair = Pair([of("identity", value("part"), object=owner.part)], owner)
-    pair.settle(owner)
+    pair.fill_cache(owner)
     for _ in range(200):  # until one lies where the first one lay
         owner.part = None
         owner.part = Thing(a=1)
@@ -589,7 +589,7 @@ class World:
 def test_random_worlds(seed):
     world = World(seed)
     pair = Pair(world.assumptions(), world.root)
-    pair.settle(world.root)
+    pair.fill_cache(world.root)
     for _ in range(60):
         put_back = world.change()
         pair.holds(world.root)
