@@ -188,7 +188,7 @@ inline constexpr size_t kLongestVaryingSlice = 256;  // chosen, not measured
 inline constexpr size_t kMostChosen = 64;  // chosen, not measured
 /// Elements of `tolist()` of a tensor that the graph makes one by one.
 inline constexpr int64_t kMostListed = 1024;  // chosen, not measured
-/// Elements of a set of before the call; all are assumed.
+/// Elements of a set that existed before the call; all are assumed.
 inline constexpr int64_t kMostSetElements = 64;  // chosen, not measured
 /// Parts of the tuples in an input list of varying length.
 inline constexpr int64_t kMostTupleParts = 8;  // chosen, not measured

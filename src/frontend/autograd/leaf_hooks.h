@@ -1,5 +1,5 @@
-// Hooks of leaves of before the call: of their gradients (register_hook), and of what those were
-// added to (register_post_accumulate_grad_hook).
+// Hooks of leaves that existed before the call: of their gradients (register_hook), and of what
+// those were added to (register_post_accumulate_grad_hook).
 //
 // backward() calls them with the gradient that all of it gives a leaf. In which order the engine
 // comes to the leaves is its own affair, so hooks may only do what no order shows.

@@ -15,7 +15,7 @@
 
 namespace janus::frontend {
 
-/// Writes what the run leaves to the tensors of before the call.
+/// Writes what the run leaves to the tensors that existed before the call.
 void commit_requires_grad(Interpreter& interpreter);
 
 /// Implements switch_requires_grad() of core/operations.h.

@@ -1,6 +1,6 @@
-// Lists and tuples of before the call of which each call has another length: their elements are a
-// list of the graph (frontend/control/symbolic_lists.h), and their length is a dimension as those
-// of tensors are. So one graph serves all lengths from 2 on.
+// Pre-existing lists and tuples whose length differs from call to call. Their elements are a list
+// of the graph (frontend/control/symbolic_lists.h), and their length is a dimension, as a tensor's
+// size is. So one graph serves all lengths from 2 on.
 //
 // That takes elements that are all alike: numbers of one class, tensors of one dtype and shape
 // without gradients, tuples of such. What needs the elements one by one, changes the list or hands

@@ -129,7 +129,7 @@ class Loop final : public Scope {
 
   // --- the state at the begin of a round
 
-  /// Sets the state of before the loop, with a parameter for all that is carried.
+  /// Sets the state before the loop, with a parameter for all that is carried.
   void set_state(const Parameter& parameter);
   void set_objects(const Parameter& parameter);
   /// A list that the rounds make longer: of the elements that it has before, and those that follow.
@@ -141,7 +141,7 @@ class Loop final : public Scope {
                     const std::string& name);
   Value instantiate_parts(const Passage& passage, const Value& initial, const Parameter& parameter,
                           const std::string& name);
-  /// A variable that nothing was known of before the loop. The rounds can't read it.
+  /// A variable of which nothing was known before the loop. The rounds can't read it.
   Value instantiate_last(const Passage& passage, const Value& initial, const std::string& name,
                          const Parameter& parameter);
   /// What the last round left in such a variable, as the one at hand left `like`.

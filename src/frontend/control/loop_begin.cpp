@@ -1,4 +1,4 @@
-// The state that a round begins with: that of before the loop, with a parameter of the block at
+// The state that a round begins with: the state before the loop, with a parameter of the block at
 // hand for all that is carried. Behind the loop the node's results stand in place of the
 // parameters.
 #include "frontend/control/loop.h"

@@ -53,7 +53,7 @@ void Loop::finish_lists(const graph::Node& node) {
     list->undecided = false;
     list->length = length_behind(*object, *node.blocks[1], index);
     object->elements = ElementList(list);
-    // Tensors of before that it may hold now.
+    // Older tensors that it may hold now.
     for (const PossibleAlias& alias : growth.memory->possible_aliases)
       if (auto other = alias.tensor.lock())
         other->possible_aliases.add({growth.memory, growth.memory->version});

@@ -513,7 +513,8 @@ Value Merger::merge_sequences(const Sequence& a, const Sequence& b) {
   if (a.is_list != b.is_list || a.type.get() != b.type.get())
     throw NotMerged{"containers of different classes"};
   if (a.is_list) {
-    // A list of before the branch keeps its identity, which the merged one would not have.
+    // A list that existed before the branch keeps its identity, which the merged one would not
+    // have.
     if (existed(a) || existed(b) || a.source != nullptr || b.source != nullptr)
       throw NotMerged{"two lists"};
     expect_one_partner(&a, &b);

@@ -142,8 +142,8 @@ Object element_at_hand(PyObject* list, const Number& position) {
 
 namespace {
 
-/// The list or tuple of before the call as an object of the run, which reads elements of it
-/// wherever they stand; null if they can't take each other's place. `seen`: what elements were.
+/// The list or tuple that existed before the call as an object of the run, which reads elements of
+/// it wherever they stand; null if they can't take each other's place. `seen`: what elements were.
 std::shared_ptr<RuntimeObject> chosen_from(Interpreter& interpreter, const Known& list,
                                            const ValueFact& seen) {
   if (list.source == nullptr || !is_list_or_tuple(Py_TYPE(list.object.get())) ||

@@ -26,9 +26,9 @@ Value run_time_length(Interpreter& interpreter, const RuntimeObject& object, int
 Value run_time_item(Interpreter& interpreter, const RuntimeObject& object, const Value& position,
                     const speculate::ValueFact* seen, int fact);
 
-/// list[position] of a long list or tuple of before the call that holds objects of the program,
-/// such as trees, where only the run knows the position: an object of the run. Null for any other
-/// list, whose element is known.
+/// list[position] of a long pre-existing list or tuple of the program's objects, such as trees,
+/// where only the run knows the position: an object of the run. Null for any other list, whose
+/// element is known.
 Value varying_item(Interpreter& interpreter, const Known& list, const Value& position, int fact);
 
 /// list[start:stop] of such a list, where only the run knows a bound: as many elements as in the

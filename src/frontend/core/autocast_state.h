@@ -16,8 +16,8 @@ struct Autocast {
   bool operator==(const Autocast&) const = default;
 };
 
-/// What leaves of before were cast to, each with what it was cast from, until the outermost context
-/// is left.
+/// What pre-existing leaves were cast to, each with what it was cast from, until the outermost
+/// context is left.
 using Casts = std::unordered_map<const TensorState*, std::pair<Value, Value>>;
 
 /// While it lives nothing is cast.

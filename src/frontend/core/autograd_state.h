@@ -29,7 +29,7 @@ struct AutogradState {
   std::vector<std::shared_ptr<Tensor>> made_leaves;
   /// Leaves whose requires_grad was changed (frontend/autograd/requires_grad.h).
   GradientSwitches switches;
-  /// Leaves of before the call that have hooks, and the one whose hook is running.
+  /// Pre-existing leaves that have hooks, and the one whose hook is running.
   std::set<const Tensor*> hooked_leaves;
   const Tensor* hook_of = nullptr;
   HooksOfTensors tensor_hooks;
@@ -39,9 +39,9 @@ struct AutogradState {
   bool clips = false, sees_all_grads = false;
 
   // --- memory
-  /// How often tensors of before the call were written.
+  /// How often tensors that existed before the call were written.
   size_t outside_writes = 0;
-  /// Tensors that no other one of before the call may share memory with, as if they were written.
+  /// Tensors that no other pre-existing tensor may share memory with, as if they were written.
   std::set<const Tensor*> kept_apart;
   /// Where the run made tensors: those of inference mode are of another kind.
   bool made_in_inference = false, made_outside_inference = false;

@@ -1,4 +1,4 @@
-// Tensors of before the call as state of the graph.
+// Tensors that existed before the call as state of the graph.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Numbers of before the call: constants that are assumed, or inputs of the graph where they vary.
+// Numbers that existed before the call: constants that are assumed, or inputs of the graph where
+// they vary.
 #pragma once
 
 #include "frontend/core/assumptions.h"

@@ -1,5 +1,5 @@
-// Tensors of before the call: inputs or state of the graph, of which the shape, the class and what
-// autograd knows of them are assumed.
+// Tensors that existed before the call: inputs or state of the graph, of which the shape, the class
+// and what autograd knows of them are assumed.
 #pragma once
 
 #include <map>

@@ -103,7 +103,7 @@ class Heap {
 
   const std::vector<PyObject*>& table_order() const { return table_order_; }
   const std::vector<PyObject*>& list_order() const { return list_order_; }
-  /// Whether the run has changed a list of before the call so far.
+  /// Whether the run has changed the pre-existing list so far.
   bool has_changed_list() const;
   /// Whether the list is opened here, and was not in `before`.
   bool has_opened(PyObject* list, const Heap& before) const;

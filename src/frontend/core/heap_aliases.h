@@ -1,4 +1,4 @@
-// Paths to objects of before the call that the run writes to (heap.h): which of them lead to one
+// Paths to pre-existing objects that the run writes to (heap.h). Which paths lead to the same
 // object is an assumption.
 #pragma once
 

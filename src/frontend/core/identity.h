@@ -1,5 +1,5 @@
-// Which objects of before the call are one object. That is assumed of the paths that led to them,
-// not of the objects: a copy of a model, whose parts are other objects, fits the same graph.
+// Identity of pre-existing objects. It is assumed of the paths that led to them, not of the
+// objects: a copy of a model, whose parts are other objects, fits the same graph.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace janus::frontend {
 
 class Assumptions;
 
-/// A value that is an object of before the call, and is equal to nothing but itself.
+/// A value that is a pre-existing object, and is equal to nothing but itself.
 struct EntryObject {
   PyObject* object;
   const speculate::Source* source;

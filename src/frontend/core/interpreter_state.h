@@ -72,7 +72,7 @@ struct SavedState {
     objects.restore();
     now = state;
   }
-  /// What a list of before the call held then, which was opened since.
+  /// What a pre-existing list held then that was opened since.
   ElementList elements_of(PyObject* list, const Heap::List& opened) const;
 };
 

@@ -19,7 +19,7 @@
 
 namespace janus::frontend {
 
-/// A list or tuple of before the call whose length is a dimension of the graph.
+/// A pre-existing list or tuple whose length is a dimension of the graph.
 struct EntryList {
   python::Object object;
   std::shared_ptr<const speculate::ElementPattern> pattern;
@@ -52,7 +52,7 @@ class Lifting {
 
   /// Lists and tuples of the entry whose length is a dimension (frontend/control/entry_lists.h).
   std::map<const Source*, EntryList> entry_lists;
-  /// Lists and tuples of before the call of which the run reads what it chooses.
+  /// Pre-existing lists and tuples of which the run reads what it chooses.
   std::map<const Source*, Value> chosen_from;
 
  private:

@@ -30,8 +30,8 @@ struct Generalisation {
   std::vector<std::string> written;
   /// Parts of arguments that differ from activation to activation.
   std::set<std::pair<const syntax::Scope*, std::string>> varying;
-  /// Sizes of tensors of before the call of which nothing is known, and that are as large as one
-  /// that varies, are that one: masks kept in attributes.
+  /// Sizes of pre-existing tensors of which nothing is known, and that are as large as one that
+  /// varies, are that one: masks kept in attributes.
   bool names_equal_sizes = false;
 
   void add(const Generalise& found);
@@ -60,8 +60,8 @@ class RecursionState {
   bool is_run_time(const speculate::Source* source) const;
   /// Whether sizes that are equal to one that varies are that one.
   bool names_equal_sizes() const { return known_.names_equal_sizes; }
-  /// Begins the generation anew with the object left to the run, if it is data of before the call
-  /// that differs from call to call.
+  /// Begins the generation anew with the object left to the run, if it is
+  /// pre-existing data that differs from call to call.
   void leave_to_run(const Value& value) const;
   /// Whether the test is one of a recursive function that is interpreted in place.
   bool is_first_activation(const TestKey& test) const;
@@ -82,7 +82,7 @@ class RecursionState {
 
 /// Whether the value is data of the program, such as a node of a tree.
 bool is_data(const Value& value);
-/// The path of an object of before the call; null if there is none.
+/// The path of an object that existed before the call; null if there is none.
 const speculate::Source* path_at_entry(const Value& value);
 /// Where the object at the source is found again: an element of a list stands for all of them.
 std::string place_of(const speculate::Source* source);

@@ -189,7 +189,7 @@ bool are_identical(Interpreter& interpreter, const Value& left, const Value& rig
     if (one != nullptr && other != nullptr && one != other) return false;
     interpreter.refuse(ReasonCode::expression, "the identity of a number");
   }
-  // A container of before the call and the one that was opened for it are one object.
+  // A pre-existing container and its shadow copy are one object.
   auto source_of = [](const Value& value) -> const Source* {
     if (const auto* sequence = as<Sequence>(value)) return sequence->source;
     if (const auto* dictionary = as<Dictionary>(value)) return dictionary->source;

@@ -212,7 +212,7 @@ void warn(Interpreter& interpreter, const Value& message, const Value& category,
   call_behind_run(interpreter, imported("warnings.warn"), arguments);
 }
 
-/// The filters that the run has put in place of those of before the call, as
+/// The filters that the run has put in place of those from before the call, as
 /// `warnings.catch_warnings` does; null: there are none.
 Value filters_of_the_run(Interpreter& interpreter) {
   static PyObject* const module = imported("warnings");

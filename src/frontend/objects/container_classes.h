@@ -42,7 +42,7 @@ struct RealDict {
   const Source* source = nullptr;
 };
 
-/// The dict of before the call that the value is or stands for.
+/// The pre-existing dict that the value is or stands for.
 std::optional<RealDict> real_dict(const Value& value);
 
 // --- arguments of methods ------------------------------------------------------------------------

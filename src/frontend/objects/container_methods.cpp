@@ -1,5 +1,5 @@
-// Finds the method by the kind of container. A container of before the call is opened only for
-// methods that look at all it holds.
+// Finds the method by the kind of container. A container that existed before the call is opened
+// only for methods that look at all it holds.
 #include "frontend/objects/container_methods.h"
 
 #include <set>
@@ -27,7 +27,7 @@ namespace janus::frontend {
 
 namespace {
 
-/// Methods of a container of before the call that do not look at all it holds.
+/// Methods of a pre-existing container that do not look at all it holds.
 Value unopened_method(const Value& self, const std::string& name) {
   const auto& known = *as<Known>(self);
   PyObject* object = known.object.get();
@@ -107,8 +107,8 @@ bool changes_items_alone(const Dictionary& items, PyObject* method, const std::s
 }
 
 /// The items of an object whose class is derived from dict, for a method that is called as
-/// `dict.method(object)`. Objects of before the call may be read, objects of the run also changed;
-/// null for others.
+/// `dict.method(object)`. Objects that existed before the call may be read, objects of the run also
+/// changed; null for others.
 Value items_for_method(Interpreter& interpreter, PyObject* method, const std::string& name,
                        const CallArguments& arguments) {
   static const std::set<std::string_view> reading = {

@@ -1,4 +1,4 @@
-// Each container of before the call is opened at most once; changes go to what stands for it and,
+// Each pre-existing container is opened at most once; changes go to what stands for it and,
 // at the end of the run, to the container (core/heap.h).
 #include "frontend/objects/entry_containers.h"
 

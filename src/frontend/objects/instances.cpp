@@ -216,7 +216,7 @@ Value make_by_constructor(Interpreter& interpreter, const Known& type, PyObject*
   if (of != nullptr &&
       PyType_IsSubtype(of, reinterpret_cast<PyTypeObject*>(type.object.get())) == 0)
     return made;
-  // One of before the call would be initialised anew.
+  // One that existed before the call would be initialised anew.
   const auto instance = shared_as<Instance>(made);
   if (instance == nullptr || !initialise(interpreter, instance, arguments, true))
     interpreter.refuse(ReasonCode::unknown_callable,

@@ -13,7 +13,8 @@ namespace janus::frontend {
 Value sequence_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& sequence,
                       const std::string& name);
 
-/// list.append and list.extend of a list of before the call: what it holds does not matter.
+/// list.append and list.extend of a list that existed before the call: what it holds does not
+/// matter.
 Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value> elements);
 
 }  // namespace janus::frontend

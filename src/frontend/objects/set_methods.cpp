@@ -1,5 +1,5 @@
-// Operations work on the elements of both sides; changes of a set of before the call go to the
-// heap.
+// Operations work on the elements of both sides; changes of a set that existed before the call go
+// to the heap.
 #include "frontend/objects/set_methods.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ bool is_part(Interpreter& interpreter, const Keys& of, const Keys& keys) {
                      [&](const Value& key) { return holds(interpreter, of, key); });
 }
 
-/// set.add and set.discard of a set of before the call do not look at its elements.
+/// set.add and set.discard of a set that existed before the call do not look at its elements.
 void change_real(Interpreter& interpreter, const Known& known, const Object& key, bool adds) {
   Heap::Target target;
   target.table = known.object.get();

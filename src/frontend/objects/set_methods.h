@@ -1,4 +1,4 @@
-// Methods and operators of sets: of those that the run makes and of those of before the call.
+// Methods and operators of sets: those that the run makes and those that existed before the call.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace janus::frontend {
 /// The method of a set that the run made; null if it has none of that name.
 Value set_method(const std::shared_ptr<SetValue>& set, const std::string& name);
 
-/// The method of a set of before the call; some do not look at what it holds.
+/// The method of a set that existed before the call; some do not look at what it holds.
 Value real_set_method(const Value& self, const std::string& name);
 
 /// Binary operators and comparisons of sets, and of views that Python takes for sets; null where

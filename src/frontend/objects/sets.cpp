@@ -42,7 +42,7 @@ bool is_same_element(Interpreter& interpreter, const Value& a, const Value& b) {
   return same_key(interpreter, key_object(interpreter, object).get(), known_object(constant));
 }
 
-/// The elements of a set of before the call, with guards on all of them.
+/// The elements of a set that existed before the call, with guards on all of them.
 Keys keys_of_real(Interpreter& interpreter, const Known& known) {
   PyObject* set = known.object.get();
   if (PySet_GET_SIZE(set) > policy::kMostSetElements)

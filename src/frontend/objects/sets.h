@@ -1,5 +1,5 @@
-// The elements of sets: of those that the run makes and of those of before the call. An element is
-// a constant, or an object that is equal to nothing but itself.
+// The elements of sets: those that the run makes and those that existed before the call. An element
+// is a constant, or an object that is equal to nothing but itself.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ std::vector<Value> unordered_elements(Interpreter& interpreter, const Value& val
 /// The elements in Python's order; refuses where that is not known.
 std::vector<Value> set_elements(Interpreter& interpreter, const SetValue& set);
 
-/// The number of elements of a set of before the call.
+/// The number of elements of a set that existed before the call.
 int64_t set_length(Interpreter& interpreter, const Known& known);
 
 /// Removes the element, if it is there.

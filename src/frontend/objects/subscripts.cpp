@@ -1,5 +1,5 @@
-// A single item of a container of before the call is guarded alone; everything else opens the
-// container.
+// A single item of a container that existed before the call is guarded alone; everything else opens
+// the container.
 #include "frontend/objects/subscripts.h"
 
 #include <algorithm>
@@ -159,7 +159,8 @@ Value item_of_subclass(Interpreter& interpreter, const Known& known, const Value
   return dict_part(interpreter, value, known, object);
 }
 
-/// list[-n:] of a list of before the call with at least n elements: its length is not guarded.
+/// list[-n:] of a pre-existing list with at least n elements: its length is not
+/// guarded.
 Value last_elements(Interpreter& interpreter, const Known& known, const Heap::List* list,
                     const SliceValue& slice) {
   const auto* start = as<Known>(slice.start);

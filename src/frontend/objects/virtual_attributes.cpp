@@ -77,8 +77,8 @@ Value super_attribute(Interpreter& interpreter, const Super& super, const std::s
 
 namespace {
 
-/// What a tensor of before the call has in its own dictionary; null if nothing, which is assumed to
-/// stay so.
+/// What a tensor that existed before the call has in its own dictionary; null if nothing, which is
+/// assumed to stay so.
 Value own_tensor_attribute(Interpreter& interpreter, const Tensor& tensor, const Object& name) {
   if (tensor.source == nullptr || !tensor.object) return nullptr;
   if (PyObject* dict = speculate::instance_dict(tensor.object.get())) {
@@ -94,7 +94,7 @@ Value own_tensor_attribute(Interpreter& interpreter, const Tensor& tensor, const
   return nullptr;
 }
 
-/// Whether it is an object of before the call whose path is not known.
+/// Whether it is a pre-existing object whose path is not known.
 bool is_found_by_the_run(const Tensor& tensor) {
   return tensor.source == nullptr && (tensor.is_borrowed || tensor.list_memory != nullptr);
 }

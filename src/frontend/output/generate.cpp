@@ -50,7 +50,7 @@ std::vector<TestKey> tests_of_varying_gradients(Interpreter& interpreter) {
 }
 
 /// What else may be to blame for a refusal. What is followed, every tensor requires a gradient or
-/// none, and the elements of lists of before the call are known one by one.
+/// none, and the elements of lists that existed before the call are known one by one.
 std::vector<TestKey> other_suspects(Interpreter& interpreter) {
   std::vector<TestKey> tests;
   if (interpreter.gradients_vary) tests = tests_of_varying_gradients(interpreter);

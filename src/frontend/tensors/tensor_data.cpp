@@ -54,7 +54,7 @@ void leave_memory(Tensor& tensor) {
   left->source = nullptr;
   left->grad = nullptr;
   left->grad_replaced = left->grad_unread = left->data_replaced = false;
-  // Of before the call: somebody else may have that memory too.
+  // It existed before the call: somebody else may have that memory too.
   left->uncertain_alias = left->is_borrowed = tensor.source != nullptr && !tensor.data_replaced;
   for (Changeable* each = Changeable::first(); each != nullptr; each = each->next_changeable()) {
     auto* view = dynamic_cast<Tensor*>(each);

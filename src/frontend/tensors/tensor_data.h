@@ -12,7 +12,7 @@ Value data_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
 void replace_data(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                   const Value& value);
 
-/// Emits the rebind of a tensor of before the call whose `data` was replaced.
+/// Emits the rebind of a pre-existing tensor whose `data` was replaced.
 void commit_data(Interpreter& interpreter, Tensor& tensor);
 
 }  // namespace janus::frontend

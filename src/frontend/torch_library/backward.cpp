@@ -183,7 +183,7 @@ void assume_plain_accumulators(Interpreter& interpreter, const std::vector<Reach
   std::set<const speculate::Source*> sources;
   for (const ReachedLeaf& each : leaves) {
     const speculate::Source* source = each.leaf->source;
-    // What has no path is made by the run. An object of before the call might have hooks.
+    // What has no path is made by the run. An object that existed before the call might have hooks.
     if (source == nullptr && (each.leaf->is_borrowed || each.leaf->list_memory != nullptr))
       interpreter.refuse(ReasonCode::hook, "the gradient accumulator of a leaf that the run finds");
     if (source == nullptr) continue;
@@ -338,8 +338,8 @@ std::vector<Value> tensor_list(Interpreter& interpreter, const Value& value) {
   return elements_of(interpreter, value);
 }
 
-/// What computed a tensor of before the call may have used another one of those: the gradient goes
-/// on to that in eager.
+/// What computed a pre-existing tensor may have used another one: the
+/// gradient goes on to that in eager.
 void check_computed_in_run(Interpreter& interpreter, const Outputs& outputs,
                            const std::vector<Value>& inputs) {
   for (const auto& tensor : interpreter.entry_tensor_order) {

@@ -1,8 +1,8 @@
 // Dead code elimination: drops nodes whose results nobody needs, and results of nodes with blocks
 // that nobody needs.
 //
-// Does:       keeps what the results, the effects and the guards depend on; also tensors of before
-//             the call of which only a size is needed, if no other shows it.
+// Does:       keeps what the results, the effects and the guards depend on; also pre-existing
+//             tensors of which only a size is needed, if no other shows it.
 // Requires:   nothing.
 // Guarantees: every pure node that is left is needed.
 // Must not:   drop a node that writes, may raise (may_raise.h: the program would have) or draws

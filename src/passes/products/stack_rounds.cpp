@@ -221,7 +221,7 @@ class Stacker {
   }
 
   graph::Graph& graph_;
-  std::vector<uint32_t> uses_;  // by Value::id, of before the pass
+  std::vector<uint32_t> uses_;  // by Value::id, as before the pass
   std::vector<Dim> sizes_;
   std::unordered_map<const Value*, Value*> now_;  ///< what stands for a result
 };

@@ -1,4 +1,4 @@
-"""Items of a dictionary of before the call are read and written by their keys."""
+"""Items of a dictionary that existed before the call are read and written by their keys."""
 
 import torch
 

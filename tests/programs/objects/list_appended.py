@@ -1,4 +1,4 @@
-"""What is appended to a list of before the call is added behind the run; its length isn't assumed."""
+"""What is appended to a list that existed before the call is added behind the run; its length isn't assumed."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Refused: a function in C, of which nothing is known, changes a list of before the call."""
+"""Refused: a function in C, of which nothing is known, changes a list that existed before the call."""
 
 import heapq
 

@@ -96,7 +96,7 @@ def test_sharpness_aware_update():
 
 @differential(hits=5)
 def test_memory_that_somebody_else_has():
-    """What a state_dict of before holds must not change."""
+    """What an earlier state_dict holds must not change."""
     (net,) = layers(1)
     kept = []
 

@@ -1,4 +1,4 @@
-"""requires_grad of tensors of before the call, switched on and off in the step."""
+"""requires_grad of tensors that existed before the call, switched on and off in the step."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Tensors of before the call that one side of a branch writes, against eager: where that side is not taken they
+"""Pre-existing tensors that one side of a branch writes, against eager: where that side is not taken they
 stay as they are, whatever else reads or gives them. And sides with layers in them, whose memory is planned before
 they are taken."""
 

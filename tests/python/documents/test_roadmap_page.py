@@ -287,7 +287,7 @@ def warning_module():
     return lambda x, n, w: module(x)
 
 
-@gap("texts of before the call that differ and are only shown")
+@gap("pre-existing texts that differ and are only shown")
 def meter():
     def f(x, n, w):
         print(f"[{varying['text']}]")
@@ -581,7 +581,7 @@ def outliving_list():
 
 PROGRAMS |= {
     "items and elements of containers met at run time, written": recursion("node.list[0] = 2"),
-    "writes in place to a tensor of before the call": recursion("buffer.add_(1)"),
+    "writes in place to a pre-existing tensor": recursion("buffer.add_(1)"),
     "deletes an attribute": recursion("node.other = 1; del node.other"),
     "writes values of several kinds under one name": recursion(
         "node.state = None", "node.state = v"

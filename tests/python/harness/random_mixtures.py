@@ -777,7 +777,7 @@ class Writer:
         return None
 
     def leaf_work(self) -> None:
-        """A gradient of a tensor of before the call, which is then looked at or used."""
+        """A gradient of a tensor that existed before the call, which is then looked at or used."""
         if not self.in_step or self.loops:
             return self.assign()
         of = self.pick(

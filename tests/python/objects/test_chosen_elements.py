@@ -1,4 +1,4 @@
-"""One element of a long list of before the call, at a position that varies: a sample of a data set."""
+"""One element of a long list that existed before the call, at a position that varies: a sample of a data set."""
 
 import random
 from dataclasses import dataclass

@@ -27,7 +27,7 @@ KINDS = {
 
 
 def watched(use):
-    """A test of the use, on dicts of before the call and on those that the run makes."""
+    """A test of the use, on dicts that existed before the call and on those that the run makes."""
 
     @pytest.mark.parametrize("is_made", [False, True])
     @pytest.mark.parametrize("kind", KINDS)

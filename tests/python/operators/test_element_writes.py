@@ -1,4 +1,4 @@
-"""Elements written to or added at tensors of indices in tensors of before the call: in place where nobody
+"""Elements written to or added at tensors of indices in tensors that existed before the call: in place where nobody
 needs the old contents and the indices are known to be inside, else as any other write."""
 
 import pytest

@@ -213,7 +213,7 @@ def test_tree_lstm_with_one_pair_in_a_node():
 
 @differential(graphs=1, hits=12)
 def test_counter_in_a_node():
-    """Also of children that are visited several times, and of before the call."""
+    """Also of children that are visited several times, and of nodes that existed before the call."""
 
     def go(node):
         node.count = node.count + 1

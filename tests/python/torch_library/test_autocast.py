@@ -173,7 +173,7 @@ def test_contexts_of_before_and_decorated_functions():
 
 
 def test_called_within_a_context():
-    """Without gradients nothing that eager keeps of before can be seen; with them it is left to eager."""
+    """Without gradients nothing that eager keeps from before can be seen; with them it is left to eager."""
     model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3))
     converted = torchjanus.function(lambda x: model(x))
     for _ in range(8):
