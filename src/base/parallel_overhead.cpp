@@ -24,7 +24,7 @@ void work_off_piece() {
 
 double seconds_of_piece() {
   double least = 1;
-  for (int round = 0; round < policy::kPieceRounds; ++round) {
+  for (int repetition = 0; repetition < policy::kPieceRepetitions; ++repetition) {
     const double start = steady_seconds();
     work_off_piece();
     least = std::min(least, steady_seconds() - start);
@@ -58,7 +58,7 @@ std::optional<double> parallel_overhead_cycles() {
     const auto taken = seconds_of_all_pieces(threads);
     if (!taken) return std::nullopt;
     times.push_back(*taken);
-  } while (times.size() < policy::kSharingRounds &&
+  } while (times.size() < policy::kSharingRepetitions &&
            steady_seconds() - begin < policy::kSharingSeconds);
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::ranges::nth_element(times, middle);

@@ -269,11 +269,11 @@ inline constexpr int64_t kLeastSideOfPacked = 16;  // chosen, not measured
 /// Products with one weight that outweigh the copy.
 inline constexpr int64_t kLeastProductsOfPacked = 4;  // chosen, not measured
 /// Iterations that a loop is taken to have where products in it are counted.
-inline constexpr int64_t kTypicalRounds = 8;  // chosen, not measured
+inline constexpr int64_t kTypicalIterations = 8;  // chosen, not measured
 /// Parts of an operator's operand whose gradients are tracked one by one.
 inline constexpr size_t kMostPartsKnown = 128;  // chosen, not measured
 /// Iterations over which reachability of gradients is followed one by one.
-inline constexpr int64_t kMostRoundsFollowed = 64;  // chosen, not measured
+inline constexpr int64_t kMostIterationsFollowed = 64;  // chosen, not measured
 /// Times that the results of lowering are lowered again.
 inline constexpr int kDeepestDecomposition = 32;  // chosen, not measured
 
@@ -368,14 +368,14 @@ inline constexpr int kMostCycles = 1 << 17;  // chosen, not measured
 /// Cycles of the piece that each thread gets in that measurement: about 10 µs. If sharing out
 /// takes as long, the machine is busy.
 inline constexpr int64_t kCyclesOfPiece = 1 << 15;  // chosen, not measured
-/// Rounds of that measurement; the median counts.
-inline constexpr size_t kSharingRounds = 15;  // chosen, not measured
+/// Repetitions of that measurement; the median counts.
+inline constexpr size_t kSharingRepetitions = 15;  // chosen, not measured
 /// Seconds after which it ends in any case.
 inline constexpr double kSharingSeconds = 1e-3;  // chosen, not measured
-/// Seconds between two rounds, as between loops of a program: threads begin to sleep.
+/// Seconds between two repetitions, as between loops of a program: threads begin to sleep.
 inline constexpr double kSecondsBetween = 2e-5;  // chosen, not measured
-/// Rounds of timing one piece by itself; the least counts.
-inline constexpr int kPieceRounds = 5;  // chosen, not measured
+/// Repetitions of timing one piece by itself; the least counts.
+inline constexpr int kPieceRepetitions = 5;  // chosen, not measured
 /// Spins of a waiting thread before it sleeps: about 10 µs, long enough to bridge two loops and
 /// short beside a time slice.
 inline constexpr int kSpins = 400;  // chosen, not measured
@@ -463,7 +463,7 @@ inline constexpr int64_t kLeastLayoutGain = 2;
 // ---- Autotuning and own code for operators (torch/) ---------------------------------------------
 
 /// Runs of each candidate when an operator is autotuned; the least time counts.
-inline constexpr int kTunedRounds = 3;  // chosen, not measured
+inline constexpr int kTunedRepetitions = 3;  // chosen, not measured
 /// Share of the first candidate's time that another must stay below.
 inline constexpr double kClearlyFasterCandidate = 0.9;  // chosen, not measured
 /// Multiplications of a product that is worth autotuning.

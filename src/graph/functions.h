@@ -14,7 +14,7 @@ bool is_call(const Node& node);
 
 /// The body of a `function` or of a `while`.
 inline Block& body_of(const Node& function) { return *function.blocks[0]; }
-inline Block& round_of(const Node& loop) { return *loop.blocks[1]; }
+inline Block& loop_body(const Node& loop) { return *loop.blocks[1]; }
 
 /// The name by which a `function` is called, or that a `call` calls.
 const std::string& function_name(const Node& function_or_call);

@@ -297,8 +297,9 @@ class Run {
       for (size_t i = 0; i < carried.size(); ++i) set(inner.parameters[i], carried[i]);
       block(inner);
     };
-    for (int64_t round = 0;; ++round) {
-      TORCHJANUS_CHECK(round < policy::kLongestReferenceLoop, "interpreter: a loop does not end");
+    for (int64_t iteration = 0;; ++iteration) {
+      TORCHJANUS_CHECK(iteration < policy::kLongestReferenceLoop,
+                       "interpreter: a loop does not end");
       enter(*node.blocks[0]);
       if (!std::get<bool>(get(node.blocks[0]->results[0]))) break;
       enter(*node.blocks[1]);

@@ -127,8 +127,7 @@ InlineCache::InlineCache(const GuardTree& tree)
     if (step.path.kind > Source::Kind::constant) is_captured_[step.path.parent] = 1;
 }
 
-// --- filling the cache
-// --------------------------------------------------------------------------------------
+// --- filling the cache ---------------------------------------------------------------------------
 
 void InlineCache::start_over() {
   std::fill(is_changing_.begin(), is_changing_.end(), 0);
@@ -495,8 +494,7 @@ void InlineCache::Noting::note_pairs() {
   }
 }
 
-// --- checking the cache
-// -----------------------------------------------------------------------------------
+// --- checking the cache --------------------------------------------------------------------------
 
 bool InlineCache::find_roots(const Call& call) {
   std::vector<python::Object> unused;

@@ -277,8 +277,8 @@ class Access final : public speculate::TensorAccess {
     return strides_match(impl, pattern) && autograd_matches(tensor, pattern);
   }
 
-  /// In rounds, so that what one tensor leads to is on its way while another's is asked for: all
-  /// this lies in memory that the last run has pushed out of the caches.
+  /// In several passes, so that prefetches of one tensor overlap with those of others: all this
+  /// lies in memory that the last run has pushed out of the caches.
   bool all_match(std::span<const ExpectedTensor> expected, PyObject* const* objects, int64_t* sizes,
                  std::span<const void*> storages) const override {
     for (const ExpectedTensor& each : expected) __builtin_prefetch(objects[each.step]);

@@ -67,13 +67,13 @@ class Ways {
   template <class Run>
   static int fastest(size_t count, const Run& run) {
     std::vector<double> least(count);
-    for (int round = 0; round < policy::kTunedRounds; ++round) {
+    for (int repetition = 0; repetition < policy::kTunedRepetitions; ++repetition) {
       for (size_t way = 0; way < count; ++way) {
         const double start = steady_seconds();
         run(static_cast<int>(way));
         const double taken = steady_seconds() - start;
         double& seconds = least[static_cast<size_t>(way)];
-        seconds = round == 0 ? taken : std::min(seconds, taken);
+        seconds = repetition == 0 ? taken : std::min(seconds, taken);
       }
     }
     ways_were_compared = true;

@@ -15,10 +15,10 @@ namespace janus::execute {
 /// A sequence that has been entered and not been left.
 struct Activation {
   enum class Kind : uint8_t {
-    side,     ///< of an `if`
-    test,     ///< of a `while`: its carried values are on the stack of values
-    round,    ///< of a `while`
-    function  ///< of a call: what it has put aside is on the stack of values
+    side,       ///< of an `if`
+    test,       ///< of a `while`: its carried values are on the stack of values
+    iteration,  ///< of a `while`
+    function    ///< of a call: what it has put aside is on the stack of values
   };
   const Sequence* sequence = nullptr;
   const Instruction* instruction = nullptr;  ///< whose block or function it is

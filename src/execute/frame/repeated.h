@@ -30,7 +30,7 @@ class Repeated {
   /// Whether the results can be made before the instruction computes them.
   bool knows_outputs() const { return known_ != nullptr && !known_->outputs.empty(); }
   /// Puts tensors for the results into their slots. Where the instruction `repeats`, those of
-  /// earlier rounds and invocations that nobody refers to any more.
+  /// earlier iterations and invocations that nobody refers to any more.
   void make_outputs(const Instruction& instruction, Slot* slots, Library& library, bool repeats);
 
   /// Once operands were noted.

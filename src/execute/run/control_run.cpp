@@ -72,8 +72,8 @@ void OrdinaryRun::leave() {
       return leave_choice(activation);
     case Activation::Kind::test:
       return leave_test(*activation.instruction);
-    case Activation::Kind::round:
-      return leave_round(*activation.instruction);
+    case Activation::Kind::iteration:
+      return leave_iteration(*activation.instruction);
     case Activation::Kind::function:
       return leave_call(*activation.instruction);
   }
@@ -138,15 +138,15 @@ void OrdinaryRun::leave_test(const Instruction& instruction) {
     }
   }
   values.resize(first);
-  if (go_on) return start(next, instruction, Activation::Kind::round);
+  if (go_on) return start(next, instruction, Activation::Kind::iteration);
   --frame_.activations.repeating;
   finish(instruction);
 }
 
-void OrdinaryRun::leave_round(const Instruction& instruction) {
-  const Sequence& round = instruction.blocks[1];
-  take_results(round, frame_.slots.data(), frame_.activations.values);
-  for (uint32_t slot : round.parameters) frame_.slots[slot].clear();
+void OrdinaryRun::leave_iteration(const Instruction& instruction) {
+  const Sequence& body = instruction.blocks[1];
+  take_results(body, frame_.slots.data(), frame_.activations.values);
+  for (uint32_t slot : body.parameters) frame_.slots[slot].clear();
   library_.check_interrupt();
   start_test(instruction);
 }

@@ -54,7 +54,7 @@ class OrdinaryRun {
   void leave();
   void leave_choice(const Activation& activation);
   void leave_test(const Instruction& instruction);
-  void leave_round(const Instruction& instruction);
+  void leave_iteration(const Instruction& instruction);
   void leave_call(const Instruction& instruction);
   void finish(const Instruction& instruction);
   bool give_memory(const Instruction& instruction);

@@ -119,8 +119,8 @@ void ConsumedTape::enter(const Node& node, const Reached& reached) {
   }
 }
 
-/// What all rounds hand a gradient on to: each from what the next one, or what follows the loop,
-/// takes from it.
+/// What all iterations hand a gradient on to: each from what the next one, or what follows the
+/// loop, takes from it.
 ConsumedTape::Reached ConsumedTape::carried_by(const Node& loop, std::set<size_t> carried) const {
   const Block& body = *loop.blocks[1];
   while (true) {
@@ -202,7 +202,7 @@ bool ConsumedTape::find_raises(graph::Value* value, bool reached) {
   return operands_raise(*node, reached);
 }
 
-/// Of what rounds or activations are given: whatever it is.
+/// Of what iterations or activations are given: whatever it is.
 bool ConsumedTape::parameter_raises(const graph::Value& parameter) {
   const Node* node = parameter.owner == nullptr ? nullptr : parameter.owner->parent;
   const size_t index = parameter.index;

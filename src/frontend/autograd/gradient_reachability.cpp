@@ -1,6 +1,6 @@
 // A gradient comes to a value by each way from the outputs back to it. A way through an `if` is
-// there if its side is taken: what the sides say becomes one more result of that node. From round
-// to round of a loop it is carried whether what is carried there is reached.
+// there if its side is taken: what the sides say becomes one more result of that node. From
+// iteration to iteration of a loop it is carried whether what is carried there is reached.
 #include "frontend/autograd/gradient_reachability.h"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ GradientReachability::Flag GradientReachability::of(graph::Value* value) {
 
 namespace {
 
-/// Whether a round takes an element of a list, or some: which of them, rounds do not tell.
+/// Whether an iteration takes an element of a list, or some: which of them, iterations do not tell.
 bool reads_part_of_list(const Node& loop) {
   bool found = false;
   graph::for_each_node(*loop.blocks[1], [&](const Node& node) {
@@ -105,7 +105,7 @@ bool reads_part_of_list(const Node& loop) {
 GradientReachability::Flag GradientReachability::find(graph::Value* value) {
   Node* node = value->definition;
   if (!passes::carries_gradient(value->type)) return {};
-  if (node == nullptr) return in_round(*value);
+  if (node == nullptr) return in_iteration(*value);
   if (!passes::passes_gradient(*node)) return {};
   if (node->op == &op::if_) return through_branch(*value);
   if (node->op == &op::while_ && !is_in_function(*node) && !reads_part_of_list(*node))
@@ -158,17 +158,17 @@ GradientReachability::Flag GradientReachability::through_loop(graph::Value& outp
   return flag;
 }
 
-/// What a loop carries, as a round begins.
-GradientReachability::Flag GradientReachability::in_round(graph::Value& parameter) {
-  graph::Block* round = parameter.owner;
-  Node* loop = round == nullptr ? nullptr : round->parent;
-  const bool is_being_made = round != nullptr && loop == nullptr &&
-                             round != &interpreter_.builder().graph().body() &&
+/// What a loop carries, as an iteration begins.
+GradientReachability::Flag GradientReachability::in_iteration(graph::Value& parameter) {
+  graph::Block* body = parameter.owner;
+  Node* loop = body == nullptr ? nullptr : body->parent;
+  const bool is_being_made = body != nullptr && loop == nullptr &&
+                             body != &interpreter_.builder().graph().body() &&
                              interpreter_.differentiable.contains(&parameter);
   if (is_being_made)
     interpreter_.refuse(ReasonCode::autograd, "whether something has a gradient depends on a loop");
-  if (loop == nullptr || loop->op != &op::while_ || round != loop->blocks[1].get()) return {};
-  return {.value = round->parameters[carried(*loop, parameter.index)]};
+  if (loop == nullptr || loop->op != &op::while_ || body != loop->blocks[1].get()) return {};
+  return {.value = body->parameters[carried(*loop, parameter.index)]};
 }
 
 /// Which value that the loop carries tells whether its value `index` is reached.
@@ -177,15 +177,15 @@ size_t GradientReachability::carried(Node& loop, size_t index) {
   const size_t place = known->second;
   if (!is_new) return place;
   graph::Graph& graph = interpreter_.builder().graph();
-  graph::Block& round = *loop.blocks[1];
+  graph::Block& body = *loop.blocks[1];
   for (const auto& block : loop.blocks)
     graph.new_parameter(*block, graph::Type::boolean(), "reached");
   graph.new_output(loop, graph::Type::boolean(), "reached");
-  round.results.push_back(round.parameters[place]);  // until it is known
+  body.results.push_back(body.parameters[place]);  // until it is known
   const Flag before = of(loop.inputs[index]);
   loop.inputs.push_back(in_block(before, *loop.parent));
   if (before.value == nullptr) move_up(*loop.parent);
-  round.results[place] = in_block(of(round.results[index]), round);
+  body.results[place] = in_block(of(body.results[index]), body);
   return place;
 }
 
@@ -298,7 +298,7 @@ GradientReachability::Flag GradientReachability::through_uncertain(graph::Value&
     auto test = interpreter_.scope_nodes.find(&node);
     if (test != interpreter_.scope_nodes.end())
       throw CannotMerge{test->second, "it decides whether a tensor gets a gradient",
-                        /*in_first_round=*/node.op == &op::while_};
+                        /*in_first_iteration=*/node.op == &op::while_};
     interpreter_.refuse(ReasonCode::autograd,
                         passes::is_part_of_list(output)
                             ? "whether something has a gradient depends on the element of a list"

@@ -1,5 +1,6 @@
 // Gradient reachability: whether a gradient comes to a value. Where that depends on branches, the
-// answer is a flag that the graph computes. Eager leaves None as `.grad` of what no gradient reaches.
+// answer is a flag that the graph computes. Eager leaves None as `.grad` of what no gradient
+// reaches.
 #pragma once
 
 #include <map>
@@ -46,7 +47,7 @@ class GradientReachability {
   Flag find(graph::Value* value);
   Flag through_branch(graph::Value& output);
   Flag through_loop(graph::Value& output);
-  Flag in_round(graph::Value& parameter);
+  Flag in_iteration(graph::Value& parameter);
   size_t carried(graph::Node& loop, size_t index);
   Flag through_call(graph::Value& output);
   size_t result_of(graph::Node& function, size_t index);

@@ -63,7 +63,7 @@ void check_certain(Interpreter& interpreter, const std::vector<graph::Value*>& o
     if (passes::reachable(node->outputs, targets, Paths::any) !=
         passes::reachable(node->outputs, targets, Paths::certain))
       throw CannotMerge{test->second, "it decides whether a tensor gets a gradient",
-                        /*in_first_round=*/node->op == &op::while_};
+                        /*in_first_iteration=*/node->op == &op::while_};
   }
   interpreter.refuse(ReasonCode::autograd, "a branch decides whether a tensor gets a gradient");
 }

@@ -164,23 +164,23 @@ std::optional<Counted> counted_elements(Interpreter& interpreter, const Value& v
 
 Value expected_elements(Interpreter& interpreter, const RuntimeObject& object, int loop,
                         int iterable) {
-  const speculate::NodeFact* rounds = interpreter.fact(loop);
+  const speculate::NodeFact* iterations = interpreter.fact(loop);
   const speculate::NodeFact* seen = interpreter.fact(iterable);
-  if (rounds == nullptr || seen == nullptr || rounds->most_trips < 0 ||
-      rounds->least_trips != rounds->most_trips)
+  if (iterations == nullptr || seen == nullptr || iterations->most_trips < 0 ||
+      iterations->least_trips != iterations->most_trips)
     interpreter.refuse(ReasonCode::dynamic_control, "the iterations over a list met at run time");
   Value length = run_time_length(interpreter, object, iterable);
-  Value same =
-      compare(interpreter, CompareOperator::Eq, length, interpreter.integer(rounds->most_trips));
+  Value same = compare(interpreter, CompareOperator::Eq, length,
+                       interpreter.integer(iterations->most_trips));
   interpreter.guard_kinds(interpreter.graph_value(same), loop);
   std::vector<Value> elements;
-  for (int64_t i = 0; i < rounds->most_trips; ++i)
+  for (int64_t i = 0; i < iterations->most_trips; ++i)
     elements.push_back(
         run_time_item(interpreter, object, interpreter.integer(i), &seen->element, iterable));
   return make_tuple(std::move(elements));
 }
 
-Value rounds_of(Interpreter& interpreter, const Counted& counted) {
+Value iterations_of(Interpreter& interpreter, const Counted& counted) {
   std::optional<graph::Dim> least;
   for (const Value& length : counted.lengths) {
     std::optional<graph::Dim> dim;
@@ -229,11 +229,11 @@ void append_counted(Interpreter& interpreter, const TestKey& test, Sequence& lis
   Positions positions(interpreter, counted);
   LoopParts parts;
   parts.test = [&] { return positions.has_next(); };
-  parts.round = [&] {
+  parts.iteration = [&] {
     append(interpreter, list, positions.next());
     return Completion::normal;
   };
-  parts.rounds = [&] { return rounds_of(interpreter, counted); };
+  parts.iterations = [&] { return iterations_of(interpreter, counted); };
   parts.may_be_empty = may_be_empty;
   loop_in_graph(interpreter, test, parts);
 }

@@ -37,14 +37,14 @@ Counted enumerated(Interpreter& interpreter, Counted inner, const Value& start);
 /// The elements from the last to the first.
 Counted backwards(Interpreter& interpreter, Counted inner);
 
-// --- how many rounds there are
+// --- how many iterations there are
 
 /// Whether the value is an int.
 bool is_int_number(const Value& value);
 /// Whether a loop over it is one in the graph.
 bool is_in_graph(const Interpreter& interpreter, const Counted& counted);
 /// How many elements there are, as an expression of dimensions; null: only the run knows.
-Value rounds_of(Interpreter& interpreter, const Counted& counted);
+Value iterations_of(Interpreter& interpreter, const Counted& counted);
 
 /// Where a loop in the graph stands in what it goes over.
 class Positions {

@@ -52,13 +52,13 @@ Journal::Journal(Interpreter& interpreter) : Journal(interpreter, interpreter.jo
 Journal::Journal(Interpreter& interpreter, JournalState& state)
     : interpreter_(interpreter), state_(state) {}
 
-Journal::Rounds::Rounds(Interpreter& interpreter) : interpreter_(interpreter) {
+Journal::Iterations::Iterations(Interpreter& interpreter) : interpreter_(interpreter) {
   ++interpreter_.journal.open;
 }
 
-Journal::Rounds::~Rounds() { --interpreter_.journal.open; }
+Journal::Iterations::~Iterations() { --interpreter_.journal.open; }
 
-void Journal::Rounds::finish() {
+void Journal::Iterations::finish() {
   if (interpreter_.journal.open == 1) Journal(interpreter_).show();
 }
 

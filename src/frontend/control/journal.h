@@ -19,14 +19,14 @@ class Journal {
   explicit Journal(Interpreter& interpreter);
   Journal(Interpreter& interpreter, JournalState& state);
 
-  /// While one lives, the rounds of a loop are interpreted. Behind the outermost one, what they
+  /// While one lives, the iterations of a loop are interpreted. Behind the outermost one, what they
   /// have shown becomes an effect.
-  class Rounds {
+  class Iterations {
    public:
-    explicit Rounds(Interpreter& interpreter);
-    ~Rounds();
-    Rounds(const Rounds&) = delete;
-    Rounds& operator=(const Rounds&) = delete;
+    explicit Iterations(Interpreter& interpreter);
+    ~Iterations();
+    Iterations(const Iterations&) = delete;
+    Iterations& operator=(const Iterations&) = delete;
     /// The loop has become a node.
     void finish();
 
@@ -34,7 +34,7 @@ class Journal {
     Interpreter& interpreter_;
   };
 
-  /// The call, in a round.
+  /// The call, in an iteration.
   void add(const speculate::Template& call);
   /// What the only entry is, time after time, as a list; nothing if there are several.
   std::optional<speculate::Template> each() const;
@@ -53,7 +53,7 @@ class Journal {
 Value defer(Interpreter& interpreter, python::Object callable, const CallArguments& arguments,
             PyTypeObject* type);
 
-/// The call after the commit, in program order; in a round of a loop, as often as that is run.
+/// The call after the commit, in program order; in an iteration of a loop, as often as that is run.
 void add_effect(Interpreter& interpreter, speculate::Template call);
 
 /// callable(*arguments) after the commit, in program order.

@@ -28,7 +28,7 @@ Value accumulate_rest(Interpreter& interpreter, const TestKey& test, ElementList
                                          length_of(interpreter, *rest->elements.rolled()),
                                          interpreter.integer(0)));
   };
-  parts.round = [&] {
+  parts.iteration = [&] {
     auto next = popped(interpreter, *rest->elements.rolled(), true);
     rest->elements = ElementList(next->rest);
     state->values["total"] = step(state->values["total"], next->element);

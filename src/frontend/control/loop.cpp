@@ -12,20 +12,20 @@
 
 namespace janus::frontend {
 
-void interpret_round(Interpreter& interpreter, const LoopParts& parts) {
+void interpret_iteration(Interpreter& interpreter, const LoopParts& parts) {
   const auto& forks = interpreter.frame().forks;
   const size_t before = forks.size();
-  parts.round();
+  parts.iteration();
   while (forks.size() > before)
     close_forks_that(interpreter, before, forks.back()->other_completion());
 }
 
 void Loop::run() {
-  Journal::Rounds rounds(interpreter_);
+  Journal::Iterations iterations(interpreter_);
   interpreter_.begin_scope(*this);
   const size_t forks = interpreter_.frame().forks.size();
   try {
-    while (!attempt_round())
+    while (!attempt_iteration())
       if (++attempt_ == policy::kMostLoopAttempts)
         fail(cat("loop-carried state did not reach a fixpoint", changing_));
   } catch (const UnknownResult&) {
@@ -35,10 +35,10 @@ void Loop::run() {
     return leave_out();
   }
   interpreter_.end_scope(*this);
-  const History of_round = interpreter_.history;
+  const History of_iteration = interpreter_.history;
   make_node();
-  interpreter_.history.add(of_round);
-  rounds.finish();
+  interpreter_.history.add(of_iteration);
+  iterations.finish();
 }
 
 bool Loop::keeps(const Tensor& tensor) const {
@@ -65,7 +65,7 @@ void Loop::put_away_blocks() {
   interpreter_.put_away(std::move(body_));
 }
 
-bool Loop::attempt_round() {
+bool Loop::attempt_iteration() {
   put_away_blocks();
   condition_ = std::make_unique<graph::Block>();
   body_ = std::make_unique<graph::Block>();
@@ -74,7 +74,7 @@ bool Loop::attempt_round() {
   interpret_test();
   enter(*body_);
   set_state(parameters_of(*body_));
-  interpret_round();
+  interpret_iteration();
   return collect_changes();
 }
 
@@ -92,8 +92,8 @@ void Loop::interpret_test() {
   condition_->results = {flag};
 }
 
-void Loop::interpret_round() {
-  frontend::interpret_round(interpreter_, parts_);
+void Loop::interpret_iteration() {
+  frontend::interpret_iteration(interpreter_, parts_);
   if (interpreter_.output().differentiable_results.size() != differentiable_results_)
     fail("a differentiable tensor leaves the run within the loop");
   // What a text was made of is in the journal by now, or nobody can read that text.
@@ -106,7 +106,7 @@ void Loop::interpret_round() {
 bool begins_in_all_runs(Interpreter& interpreter, const TestKey& test, const LoopParts& parts) {
   if (parts.may_be_empty) return false;
   if (const auto* chosen = interpreter.call().chosen)
-    for (const auto& choice : *chosen)  // it was seen after all that no round came
+    for (const auto& choice : *chosen)  // it was seen after all that no iteration came
       if (choice.fact == test.fact && test.facts_key.is(choice.facts_key.get()) && !choice.outcome)
         return false;
   const speculate::NodeFact* seen = interpreter.fact(test.fact);

@@ -1,11 +1,11 @@
 // One loop on its way into the graph (the inside of loops.h). Test and body are interpreted with a
-// parameter for all that is known to be carried from round to round; what else they turn out to
-// change is carried in the next attempt, until nothing new changes.
+// parameter for all that is known to be carried from iteration to iteration; what else they turn
+// out to change is carried in the next attempt, until nothing new changes.
 //
 //   loop.cpp          the attempts
-//   loop_begin.cpp    the state that a round begins with: before the loop, in it, and behind it
-//   loop_changes.cpp  what a round has changed, object by object
-//   loop_join.cpp     whether what a place holds can go from round to round, and how
+//   loop_begin.cpp    the state that an iteration begins with, and that behind the loop
+//   loop_changes.cpp  what an iteration has changed, object by object
+//   loop_join.cpp     whether what a place holds can go from iteration to iteration, and how
 //   loop_node.cpp     the node, and what is known behind it
 #pragma once
 
@@ -29,12 +29,13 @@ namespace janus::frontend {
 /// How a value that a variable or container holds goes through the loop.
 struct Passage {
   enum class Kind {
-    same,      ///< no round changes it
-    carried,   ///< a number or tensor: a parameter of the blocks
-    parts,     ///< a tuple, or a container or object that rounds replace by another, part by part
-    either,    ///< a number of one of two kinds: three parameters
-    last,      ///< set by each round, and not read before: what the last one left
-    unmerged,  ///< set by the rounds to what has nothing in common with what it was: not readable
+    same,     ///< no iteration changes it
+    carried,  ///< a number or tensor: a parameter of the blocks
+    parts,   ///< a tuple, or a container or object that iterations replace by another, part by part
+    either,  ///< a number of one of two kinds: three parameters
+    last,    ///< set by each iteration, and not read before: what the last one left
+    unmerged,  ///< set by the iterations to what has nothing in common with what it was: not
+               ///< readable
   };
   Kind kind = Kind::same;
   std::vector<Passage> parts;
@@ -42,11 +43,11 @@ struct Passage {
   bool tracked = false;            ///< carried: a tensor that requires a gradient
   Classes classes;                 ///< carried: of an object that only the run meets
   std::string why_not;             ///< unmerged
-  Value last;                      ///< last: as the round at hand left it
+  Value last;                      ///< last: as the iteration at hand left it
   std::vector<graph::Type> types;  ///< last: of the numbers and tensors in it
 };
 
-/// How a list goes through the loop that its rounds make longer.
+/// How a list goes through the loop that its iterations make longer.
 struct Growth {
   ElementForm form;
   bool front = false;      ///< by elements in front of the others
@@ -55,7 +56,7 @@ struct Growth {
 };
 
 /// A list, dict or object that stands for the one that a place held before the loop, as it was made
-/// for the begin of a round, or for what is behind the loop.
+/// for the begin of an iteration, or for what is behind the loop.
 struct Replacement {
   Value value;
   std::vector<Value> parts;
@@ -64,7 +65,8 @@ struct Replacement {
 /// The parameter that stands for a carried value, given what it is before the loop.
 using Parameter = std::function<graph::Value*(graph::Value* initial)>;
 
-/// A tensor that stands for what a variable held before, holds in a round, or holds afterwards.
+/// A tensor that stands for what a variable held before, holds in an iteration, or holds
+/// afterwards.
 struct CarriedTensor {
   std::shared_ptr<Tensor> tensor;
   std::vector<std::shared_ptr<Tensor>> roots;
@@ -75,16 +77,17 @@ std::optional<std::vector<Value>> parts_of(const Value& value);
 /// Another one like it, of other parts.
 Value made_of_parts(const Value& like, const std::vector<Value>& parts);
 
-/// Interprets one round. `continue`, `break`, `return` (which the frame has noted) and the end of
-/// the body all end it.
-void interpret_round(Interpreter& interpreter, const LoopParts& parts);
-/// Whether the profile saw a first round in all runs; of a rest of a loop, a second one.
+/// Interprets one iteration. `continue`, `break`, `return` (which the frame has noted) and the end
+/// of the body all end it.
+void interpret_iteration(Interpreter& interpreter, const LoopParts& parts);
+/// Whether the profile saw a first iteration in all runs; of a rest of a loop, a second one.
 bool begins_in_all_runs(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
-/// Whether a first round comes: it is known, or a guard assumes it.
+/// Whether a first iteration comes: it is known, or a guard assumes it.
 bool surely_begins(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
 
-/// Interprets one loop and makes its node. Throws CannotMerge if what its rounds change can't be
-/// carried: nothing has to be undone, as the generation then begins anew with that loop followed.
+/// Interprets one loop and makes its node. Throws CannotMerge if what its iterations change can't
+/// be carried: nothing has to be undone, as the generation then begins anew with that loop
+/// followed.
 class Loop final : public Scope {
  public:
   Loop(Interpreter& interpreter, TestKey test, const LoopParts& parts)
@@ -109,30 +112,31 @@ class Loop final : public Scope {
   const TestKey* test() const override { return &test_; }
 
  private:
-  /// Its rounds need a result that is not known yet: goes on as if there was none.
+  /// Its iterations need a result that is not known yet: goes on as if there was none.
   void leave_out();
   [[noreturn]] void fail(std::string why) const { throw CannotMerge{test_, std::move(why)}; }
-  /// As fail(), where what the first round finds is of another kind than what it leaves.
-  [[noreturn]] void fail_first_round(std::string why) const {
-    throw CannotMerge{test_, std::move(why), /*in_first_round=*/true};
+  /// As fail(), where what the first iteration finds is of another kind than what it leaves.
+  [[noreturn]] void fail_first_iteration(std::string why) const {
+    throw CannotMerge{test_, std::move(why), /*in_first_iteration=*/true};
   }
   void enter(graph::Block& block);
 
   // --- an attempt
 
   /// Interprets test and body with what is known to be carried; false if there is more.
-  bool attempt_round();
+  bool attempt_iteration();
   void put_away_blocks();
   Parameter parameters_of(graph::Block& block);
   void interpret_test();
-  void interpret_round();
+  void interpret_iteration();
 
-  // --- the state at the begin of a round
+  // --- the state at the begin of an iteration
 
   /// Sets the state before the loop, with a parameter for all that is carried.
   void set_state(const Parameter& parameter);
   void set_objects(const Parameter& parameter);
-  /// A list that the rounds make longer: of the elements that it has before, and those that follow.
+  /// A list that the iterations make longer: of the elements that it has before, and those that
+  /// follow.
   void begin_list(Sequence& sequence, const Parameter& parameter);
   /// Contents that are written in place: the same object with other contents.
   void begin_contents(Tensor& tensor, const Parameter& parameter);
@@ -141,10 +145,10 @@ class Loop final : public Scope {
                     const std::string& name);
   Value instantiate_parts(const Passage& passage, const Value& initial, const Parameter& parameter,
                           const std::string& name);
-  /// A variable of which nothing was known before the loop. The rounds can't read it.
+  /// A variable of which nothing was known before the loop. The iterations can't read it.
   Value instantiate_last(const Passage& passage, const Value& initial, const std::string& name,
                          const Parameter& parameter);
-  /// What the last round left in such a variable, as the one at hand left `like`.
+  /// What the last iteration left in such a variable, as the one at hand left `like`.
   Value last_value(const Value& like, const Passage& passage, size_t& next,
                    const Parameter& parameter);
 
@@ -159,24 +163,24 @@ class Loop final : public Scope {
     interpreter_.enter_block(*inside);
     return made;
   }
-  /// What stands for a value before the first round, which certainly sets it.
+  /// What stands for a value before the first iteration, which certainly sets it.
   graph::Value* placeholder(const graph::Type& type);
   graph::Value* initial_number(const Value& number);
   std::optional<NumberParts> initial_parts(const Value& number, const NumberKinds& kinds);
   graph::Value* initial_object(const Value& object);
 
-  // --- what a round has changed
+  // --- what an iteration has changed
 
-  /// Notes what has to be carried and what each of it holds at the end of the round; false if some
-  /// of it is new.
+  /// Notes what has to be carried and what each of it holds at the end of the iteration; false if
+  /// some of it is new.
   bool collect_changes();
   void collect_state();
   void collect_objects();
   void collect_heap();
   void collect_table(const Heap::Table& now);
   std::optional<size_t> place_of(PyObject* identity, const Heap::Change& wanted);
-  /// A place that the rounds write: from now on as if what it holds at the entry was written there
-  /// before the loop.
+  /// A place that the iterations write: from now on as if what it holds at the entry was written
+  /// there before the loop.
   void add_place(const Heap::Table& now, const Heap::Change& change);
   void collect_real_list(PyObject* object, const Heap::List& now);
   /// Whether the list is one that goes through the loop as a list of the graph.
@@ -191,14 +195,14 @@ class Loop final : public Scope {
   void join_slot(Changeable& object, const std::string& key, const Value& initial, const Value& end,
                  bool may_be_unmerged);
 
-  /// Extends how the place goes through the loop to what it holds at the end of a round; false if
-  /// nothing fits.
+  /// Extends how the place goes through the loop to what it holds at the end of an iteration; false
+  /// if nothing fits.
   bool join(Passage& passage, const Value& initial, const Value& end, std::string& why);
   bool join_parts(Passage& passage, const Value& initial, const Value& end, std::string& why);
-  /// What a place still holds at the end of a round.
+  /// What a place still holds at the end of an iteration.
   void note_kept(const Value& value);
-  /// A container that rounds replace may be held by nobody else, nor change: each round begins with
-  /// one of its own.
+  /// A container that iterations replace may be held by nobody else, nor change: each iteration
+  /// begins with one of its own.
   void check_replacements();
   /// Whether the place holds a number of one of two kinds from now on.
   bool becomes_either(const Passage& passage, const Value& initial, const Value& end);
@@ -206,13 +210,13 @@ class Loop final : public Scope {
                    std::string& why);
   bool join_last(Passage& passage, const Value& initial, const Value& end, std::string& why);
   bool collect_last(Passage& passage, const Value& end);
-  /// Whether each round has a size of its own in it.
+  /// Whether each iteration has a size of its own in it.
   bool is_sized_inside(const graph::Type& type) const;
   void add_end(const std::shared_ptr<Tensor>& tensor);
   bool join_carried(Passage& passage, const Value& initial, const Value& end, std::string& why);
-  /// An object that only the run meets, in the first round or in later ones.
+  /// An object that only the run meets, in the first iteration or in later ones.
   bool join_object(Passage& passage, const Value& initial, const Value& end, std::string& why);
-  /// Eager's tensors require gradients from the first round on, or never.
+  /// Eager's tensors require gradients from the first iteration on, or never.
   bool join_tracked(Passage& passage, const Tensor& first, const Tensor& last, std::string& why);
   static bool is_same_number(const Value& a, const Value& b);
 
@@ -221,20 +225,20 @@ class Loop final : public Scope {
   void make_node();
   /// What is known of the lists that grew.
   void finish_lists(const graph::Node& node);
-  /// The length of a list that each round makes longer by as many elements; null: it varies.
+  /// The length of a list that each iteration makes longer by as many elements; null: it varies.
   Value length_behind(const Sequence& sequence, const graph::Block& body, size_t index);
-  /// Whether the first round always comes: known, or seen in all runs and guarded.
+  /// Whether the first iteration always comes: known, or seen in all runs and guarded.
   bool begins_certainly();
-  /// Whether a tensor that goes through the loop is one of the entry without a round.
+  /// Whether a tensor that goes through the loop is one of the entry without an iteration.
   bool hands_on_argument() const;
   bool may_begin_certainly() const;
-  /// Which tensors may be one after the loop: as they were before it, or as the last round left
+  /// Which tensors may be one after the loop: as they were before it, or as the last iteration left
   /// them.
   void relate_tensors();
   void detach(Tensor& tensor);
   static bool share_roots(const CarriedTensor& a, const CarriedTensor& b);
 
-  /// What one place holds at the end of a round.
+  /// What one place holds at the end of an iteration.
   struct Pending {
     std::vector<graph::Value*> ends;
     std::vector<std::vector<std::shared_ptr<Tensor>>> roots;
@@ -247,12 +251,13 @@ class Loop final : public Scope {
   graph::SourceSpan span_;
   SavedState before_;
   size_t differentiable_results_, results_;  // how many there were before
-  Heap& heap_;  ///< before the loop; with what the rounds change as it is then
+  Heap& heap_;  ///< before the loop; with what the iterations change as it is then
   /// By table, and which of its changes.
   std::map<std::pair<PyObject*, size_t>, Passage> heap_passages_;
   const graph::Block* at_ = nullptr;
   std::unique_ptr<graph::Block> condition_, body_;
-  /// Of objects that rounds change: by variable name or position; a tensor's contents need none.
+  /// Of objects that iterations change: by variable name or position; a tensor's contents need
+  /// none.
   std::map<const Changeable*, std::map<std::string, Passage>> passages_;
   std::map<Sequence*, Growth> growth_;
   std::vector<CarriedTensor> tensors_;
@@ -260,20 +265,20 @@ class Loop final : public Scope {
   std::vector<std::vector<std::shared_ptr<Tensor>>> end_roots_;
   Pending pending_;
   std::map<std::pair<PyObject*, size_t>, Pending> heap_pending_;
-  /// Containers and objects that rounds replace: what stands for them, which take their place, and
-  /// which places still hold.
+  /// Containers and objects that iterations replace: what stands for them, which take their place,
+  /// and which places still hold.
   std::map<const AbstractValue*, Replacement> replacements_;
   std::set<std::pair<const AbstractValue*, const AbstractValue*>> replaced_;
   std::set<const AbstractValue*> kept_;
-  std::set<const AbstractValue*> held_;  ///< of those that rounds replace: they can't be parts
+  std::set<const AbstractValue*> held_;  ///< of those that iterations replace: they can't be parts
   bool holds_unseen_ = false;            ///< by a method or an iterator
   bool settled_ = false;
   std::string changing_;  ///< for reports: what was not settled in the last attempt
-  bool begins_ = false;   ///< the first round always comes
+  bool begins_ = false;   ///< the first iteration always comes
   int attempt_ = 0;
-  bool tracks_ = false;       ///< a gradient flows from round to round
-  bool needs_round_ = false;  ///< without a round something would require no gradient
-  bool moves_ = false;        ///< without a round a tensor would lie otherwise in memory
+  bool tracks_ = false;           ///< a gradient flows from iteration to iteration
+  bool needs_iteration_ = false;  ///< without an iteration something would require no gradient
+  bool moves_ = false;            ///< without an iteration a tensor would lie otherwise in memory
   std::set<const Tensor*> tracked_contents_;  ///< written with what requires a gradient
 };
 

@@ -1,5 +1,5 @@
-// The state that a round begins with: the state before the loop, with a parameter of the block at
-// hand for all that is carried. Behind the loop the node's results stand in place of the
+// The state that an iteration begins with: the state before the loop, with a parameter of the block
+// at hand for all that is carried. Behind the loop the node's results stand in place of the
 // parameters.
 #include "frontend/control/loop.h"
 #include "frontend/control/number_parts.h"
@@ -105,7 +105,7 @@ Value Loop::instantiate(const Passage& passage, const Value& initial, const Para
     case Passage::Kind::unmerged:
       return std::make_shared<Unmerged>(
           test_, cat(name, " is not of the same kind in all iterations: ", passage.why_not),
-          /*in_first_round=*/true);
+          /*in_first_iteration=*/true);
     case Passage::Kind::parts:
       return instantiate_parts(passage, initial, parameter, name);
     case Passage::Kind::carried:

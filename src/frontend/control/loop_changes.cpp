@@ -1,4 +1,4 @@
-// What a round has changed, object by object: variables, containers, contents of tensors, and
+// What an iteration has changed, object by object: variables, containers, contents of tensors, and
 // objects that outlive the call.
 #include <algorithm>
 
@@ -13,7 +13,7 @@ namespace janus::frontend {
 
 bool Loop::collect_changes() {
   settled_ = true;
-  tracks_ = needs_round_ = moves_ = holds_unseen_ = false;
+  tracks_ = needs_iteration_ = moves_ = holds_unseen_ = false;
   replaced_.clear();
   kept_.clear();
   heap_pending_.clear();
@@ -29,10 +29,10 @@ bool Loop::collect_changes() {
   return settled_;
 }
 
-/// Of each member of the state, whether and how it goes from round to round.
+/// Of each member of the state, whether and how it goes from iteration to iteration.
 void Loop::collect_state() {
-  // What has become of values is known behind the loop (run). What a round finds out about classes,
-  // and what it casts, is the round's own.
+  // What has become of values is known behind the loop (run). What an iteration finds out about
+  // classes, and what it casts, is the iteration's own.
   const auto& [modes, heap, history, known_classes, casts, effects] =
       static_cast<const InterpreterState&>(interpreter_);
   if (modes != before_.state.modes) fail("it changes the grad mode or an autocast");
@@ -96,7 +96,7 @@ void Loop::collect_table(const Heap::Table& now) {
     if (known != heap_passages_.end()) passage = known->second;
     std::string why;
     pending_ = {};
-    if (!join(passage, initial.value(), change.held.value(), why)) fail_first_round(why);
+    if (!join(passage, initial.value(), change.held.value(), why)) fail_first_iteration(why);
     if (passage.kind == Passage::Kind::same) continue;
     heap_passages_[{identity, place}] = passage;
     heap_pending_[{identity, place}] = pending_;
@@ -112,7 +112,7 @@ std::optional<size_t> Loop::place_of(PyObject* identity, const Heap::Change& wan
 
 void Loop::add_place(const Heap::Table& now, const Heap::Change& change) {
   const Held at_entry = interpreter_.held_at_entry(now, change);
-  if (!at_entry.is_value()) fail_first_round("it makes an attribute or item");
+  if (!at_entry.is_value()) fail_first_iteration("it makes an attribute or item");
   Heap::Table& table = heap_.table_of(now.target);
   table.paths.insert(now.paths.begin(), now.paths.end());
   table.changes.push_back({change.key, at_entry, change.at_entry});
@@ -190,14 +190,14 @@ void Loop::collect_contents(Tensor& tensor, const TensorState& initial) {
   bool carried = passages_.contains(&tensor);
   bool becomes_tracked = tensor.requires_grad && !initial.requires_grad;
   if (becomes_tracked && tensor.source == nullptr && tensor.base == nullptr) {
-    needs_round_ = true;
+    needs_iteration_ = true;
     if (tracked_contents_.insert(&tensor).second) {
       if (attempt_ > 0)
-        fail_first_round("a tensor requires a gradient only after several iterations");
+        fail_first_iteration("a tensor requires a gradient only after several iterations");
       settled_ = false;
     }
   } else if (tensor.requires_grad != initial.requires_grad || tensor.is_leaf != initial.is_leaf) {
-    fail_first_round("a tensor becomes part of autograd's graph in it");
+    fail_first_iteration("a tensor becomes part of autograd's graph in it");
   }
   if (!same_grad(initial, tensor)) fail("it sets a .grad");
   if (tensor.data_replaced != initial.data_replaced) fail("it sets the attribute data of a tensor");
@@ -248,7 +248,7 @@ void Loop::join_slot(Changeable& object, const std::string& key, const Value& in
   const auto replaced = replaced_;
   const bool was_settled = settled_;
   if (!join(passage, initial, end, why)) {
-    if (!may_be_unmerged) fail_first_round(why);
+    if (!may_be_unmerged) fail_first_iteration(why);
     replaced_ = replaced;
     passage = Passage{Passage::Kind::unmerged, {}};
     passage.why_not = why;

@@ -1,5 +1,5 @@
-// Whether what a place held before the loop and what a round left there can go through the loop as
-// one thing, and how.
+// Whether what a place held before the loop and what an iteration left there can go through the
+// loop as one thing, and how.
 #include <algorithm>
 
 #include "frontend/control/loop.h"
@@ -178,9 +178,9 @@ void Loop::check_replacements() {
 bool Loop::becomes_either(const Passage& passage, const Value& initial, const Value& end) {
   if (passage.kind != Passage::Kind::same && passage.kind != Passage::Kind::carried) return false;
   if (!kinds_of_numbers(initial, end)) return false;
-  // What the first round makes a float for good is one from the second one on.
+  // What the first iteration makes a float for good is one from the second one on.
   const bool is_first_only = is_number(initial) && is_number(end) &&
-                             !interpreter_.takes_first_round(test_) &&
+                             !interpreter_.takes_first_iteration(test_) &&
                              begins_in_all_runs(interpreter_, test_, parts_);
   return initial != end && !is_first_only;
 }
@@ -204,7 +204,7 @@ bool Loop::join_last(Passage& passage, const Value& initial, const Value& end, s
     return false;
   }
   if (before != passage.types) settled_ = false;
-  needs_round_ = needs_round_ || initial == nullptr;
+  needs_iteration_ = needs_iteration_ || initial == nullptr;
   return true;
 }
 
@@ -284,7 +284,7 @@ bool Loop::join_carried(Passage& passage, const Value& initial, const Value& end
     return false;
   }
   if (!is_current(*last)) fail("it carries a view of what was written");
-  // What a round makes of it lies otherwise, as far as is known.
+  // What an iteration makes of it lies otherwise, as far as is known.
   if (is_surely_not_contiguous(*first) && first->strides != last->strides) moves_ = true;
   add_end(last);
   return true;
@@ -319,7 +319,7 @@ bool Loop::join_tracked(Passage& passage, const Tensor& first, const Tensor& las
     return false;
   }
   tracks_ = true;
-  if (!first.requires_grad || first.is_leaf) needs_round_ = true;
+  if (!first.requires_grad || first.is_leaf) needs_iteration_ = true;
   if (passage.tracked) return true;
   if (!first.requires_grad && attempt_ > 0) {
     why = "it requires a gradient only after several iterations";

@@ -1,4 +1,4 @@
-// The `while` node, and what is known behind it: lengths of lists, whether a first round surely
+// The `while` node, and what is known behind it: lengths of lists, whether a first iteration surely
 // came, which tensors may be one.
 #include <algorithm>
 
@@ -19,13 +19,13 @@ void Loop::make_node() {
       condition_->parameters.size() == ends_.size() && body_->parameters.size() == ends_.size(),
       "loop: ", ends_.size(), " values for ", body_->parameters.size(), " parameters");
   at_ = nullptr;
-  if ((tracks_ || needs_round_ || moves_ || hands_on_argument()) && begins_certainly())
+  if ((tracks_ || needs_iteration_ || moves_ || hands_on_argument()) && begins_certainly())
     node->attributes.set("minimum", int64_t{1}), begins_ = true;
   else if (moves_)
     fail("after zero iterations a tensor has another layout");
-  else if (needs_round_ && !interpreter_.recursion().is_building())
+  else if (needs_iteration_ && !interpreter_.recursion().is_building())
     fail("after zero iterations there is no gradient");
-  else if (needs_round_)
+  else if (needs_iteration_)
     interpreter_.gradients_vary = true;
   set_state([&](graph::Value* initial) {
     node->inputs.push_back(initial);
@@ -61,8 +61,8 @@ void Loop::finish_lists(const graph::Node& node) {
 }
 
 Value Loop::length_behind(const Sequence& sequence, const graph::Block& body, size_t index) {
-  Value rounds = parts_.rounds ? parts_.rounds() : nullptr;
-  if (rounds == nullptr) return nullptr;
+  Value iterations = parts_.iterations ? parts_.iterations() : nullptr;
+  if (iterations == nullptr) return nullptr;
   int64_t pushes = 0;
   const graph::Value* value = body.results[index];
   for (; value->definition != nullptr && value->definition->op == &op::list_push; ++pushes)
@@ -73,7 +73,8 @@ Value Loop::length_behind(const Sequence& sequence, const graph::Block& body, si
                      ? interpreter_.integer(static_cast<int64_t>(initial.size()))
                      : initial.rolled()->length;
   if (length == nullptr) return nullptr;
-  Value added = binary(interpreter_, syntax::Operator::Mult, rounds, interpreter_.integer(pushes));
+  Value added =
+      binary(interpreter_, syntax::Operator::Mult, iterations, interpreter_.integer(pushes));
   return binary(interpreter_, syntax::Operator::Add, length, added);
 }
 

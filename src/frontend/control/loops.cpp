@@ -17,15 +17,15 @@
 namespace janus::frontend {
 
 void loop_in_graph(Interpreter& interpreter, const TestKey& test, const LoopParts& parts) {
-  if (!interpreter.takes_first_round(test) || !begins_in_all_runs(interpreter, test, parts) ||
+  if (!interpreter.takes_first_iteration(test) || !begins_in_all_runs(interpreter, test, parts) ||
       !surely_begins(interpreter, test, parts))
     return Loop(interpreter, test, parts).run();
-  interpret_round(interpreter, parts);
+  interpret_iteration(interpreter, parts);
   LoopParts rest = parts;
   rest.is_rest = true;
-  if (parts.rounds)
-    rest.rounds = [&]() -> Value {
-      const Value all = parts.rounds();
+  if (parts.iterations)
+    rest.iterations = [&]() -> Value {
+      const Value all = parts.iterations();
       return all == nullptr
                  ? nullptr
                  : binary(interpreter, syntax::Operator::Sub, all, interpreter.integer(1));
@@ -37,7 +37,7 @@ void loop_in_graph(Interpreter& interpreter, int fact, const LoopParts& parts) {
   loop_in_graph(interpreter, {interpreter.frame().code->facts_key, fact}, parts);
 }
 
-bool rounds_vary(Interpreter& interpreter, int fact) {
+bool iterations_vary(Interpreter& interpreter, int fact) {
   const speculate::NodeFact* seen = interpreter.fact(fact);
   // A loop that runs but was never counted was a graph of its own while this one was profiled.
   bool is_stable = seen != nullptr && seen->most_trips >= 0 &&

@@ -1,6 +1,6 @@
-// Loops in the graph: a loop whose number of rounds only the run knows becomes a `while` node. What
-// its rounds change is found by interpreting the body until nothing new changes: those values are
-// carried from round to round, as parameters of the blocks.
+// Loops in the graph: a loop whose number of iterations only the run knows becomes a `while` node.
+// What its iterations change is found by interpreting the body until nothing new changes: those
+// values are carried from iteration to iteration, as parameters of the blocks.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,13 @@
 namespace janus::frontend {
 
 /// Runs the loop as a `while` node. `fact` is that of the loop. Throws CannotMerge if what its
-/// rounds change can't be carried.
+/// iterations change can't be carried.
 void loop_in_graph(Interpreter& interpreter, int fact, const LoopParts& parts);
 void loop_in_graph(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
 
-/// Whether the profile saw different numbers of rounds (or none), and the loop may be in the graph.
-bool rounds_vary(Interpreter& interpreter, int fact);
+/// Whether the profile saw different numbers of iterations (or none), and the loop may be in the
+/// graph.
+bool iterations_vary(Interpreter& interpreter, int fact);
 
 /// What the test is, without leaving a trace of having evaluated it.
 Truth peek(Interpreter& interpreter, int fact, const std::function<Truth()>& test);

@@ -296,7 +296,7 @@ Value Merger::either_or_unmerged(const Value& a, const Value& b, const NotMerged
   try {
     return either(a, b, reason);
   } catch (const NotMerged&) {
-    return std::make_shared<Unmerged>(*fork_.test(), reason.why, /*in_first_round=*/false,
+    return std::make_shared<Unmerged>(*fork_.test(), reason.why, /*in_first_iteration=*/false,
                                       reason.in_sizes);
   }
 }

@@ -51,7 +51,7 @@ class Merger {
   };
 
   [[noreturn]] void fail(const NotMerged& reason) const {
-    throw CannotMerge{*fork_.test(), reason.why, /*in_first_round=*/false, reason.in_sizes};
+    throw CannotMerge{*fork_.test(), reason.why, /*in_first_iteration=*/false, reason.in_sizes};
   }
   const ChangeableState& state_in(size_t side, const Changeable& object);
   const TensorState& tensor_in(size_t side, const Tensor& tensor);

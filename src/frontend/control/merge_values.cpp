@@ -120,7 +120,7 @@ Value Merger::merge_optionals(const Value& a, const Value& b) {
 }
 
 /// What a function gives: on sides that return nobody looks at an exception, and the other way
-/// round.
+/// iteration.
 Value Merger::merge_outcomes(const Outcome& a, const Outcome& b) {
   const auto part = [&](const Value& first, const Value& second) {
     if (first == nullptr) return only(1, second);

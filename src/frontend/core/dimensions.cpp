@@ -52,7 +52,8 @@ std::optional<Dim> Dimensions::run_time_dimension(graph::Value* size) {
   if (attached_.recursion().is_building() || (call_.keeps_sizes && !is_in_body))
     return std::nullopt;
   if (!is_in_body) {
-    // What was less in some run may be so in each, as a list that grows from round to round is.
+    // What was less in some run may be so in each, as a list that grows from iteration to iteration
+    // is.
     if (!guards_.expected_outcome(speculate::kUncounted)) return std::nullopt;
     guards_.follow(op::scalar_ge(builder, {size, builder.constant(int64_t{2})}),
                    python::boolean(true), speculate::kUncounted);

@@ -2,7 +2,7 @@
 // later rooms as free functions: one that needs a single part takes that, the others take the
 // Interpreter, which is each of its parts.
 //
-//   InterpreterState    what sides of branches and rounds of loops do anew: saved and restored
+//   InterpreterState    what sides of branches and iterations of loops do anew: saved and restored
 //   AutogradState       what autograd knows of tensors
 //   GraphWriter         the graph: blocks, inputs, cells, results
 //   AttachedStates      recursion and writes to objects met at run time
@@ -87,7 +87,7 @@ class Interpreter : private ObjectScope,  // first: ends behind all that hold ob
 
   /// Which objects of the entry are one.
   Identities identities;
-  /// What rounds of loops in the graph show.
+  /// What iterations of loops in the graph show.
   JournalState journal;
   /// How many effects there were so far.
   size_t effect_count() const { return effects.size() + journal.count; }

@@ -1,8 +1,9 @@
-// What the interpreted program has done so far that a side of a branch, a round of a loop or an
-// activation of a function does anew: one value, saved and restored as a whole.
+// What the interpreted program has done so far that a side of a branch, an iteration of a loop or
+// an activation of a function does anew: one value, saved and restored as a whole.
 //
 // A further member is saved and restored with the others. Where two sides meet (Merger::join_state)
-// and where a round or an activation ends, each member is named, and one more does not compile.
+// and where an iteration or an activation ends, each member is named, and one more does not
+// compile.
 #pragma once
 
 #include <map>

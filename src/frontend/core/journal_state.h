@@ -1,4 +1,4 @@
-// What rounds of loops in the graph have shown so far; control/journal.h writes it.
+// What iterations of loops in the graph have shown so far; control/journal.h writes it.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct JournalEntry {
 };
 
 struct JournalState {
-  size_t open = 0;   ///< loops whose rounds are being interpreted
+  size_t open = 0;   ///< loops whose iterations are being interpreted
   size_t count = 0;  ///< calls that were noted
   std::vector<JournalEntry> entries;
   std::shared_ptr<Sequence> order;  ///< which of the entries, call after call

@@ -37,7 +37,8 @@ void expect_settled(const CallArguments& arguments) {
 
 void check_merged(const Value& variable) {
   if (const auto* unmerged = as<Unmerged>(variable))
-    throw CannotMerge{unmerged->test, unmerged->why, unmerged->in_first_round, unmerged->in_sizes};
+    throw CannotMerge{unmerged->test, unmerged->why, unmerged->in_first_iteration,
+                      unmerged->in_sizes};
 }
 
 }  // namespace janus::frontend

@@ -68,8 +68,8 @@ class RecursionState {
   /// Whether it is the code of a recursive function.
   bool is_recursive(const Code& code) const;
 
-  /// Whether a loop that needs an unknown result is taken for one without rounds; if not, the side
-  /// of a branch that it stands in is left out. And whether one was.
+  /// Whether a loop that needs an unknown result is taken for one without iterations; if not, the
+  /// side of a branch that it stands in is left out. And whether one was.
   bool leaves_loops_out = true, left_loop_out = false;
 
  protected:

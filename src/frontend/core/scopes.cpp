@@ -60,13 +60,14 @@ void Scopes::existed_before(Changeable& object) {
 
 const CannotMerge* Scopes::followed(const TestKey& test) const {
   for (const CannotMerge& each : followed_)
-    if (each.test == test && !each.in_first_round && !each.in_sizes) return &each;
+    if (each.test == test && !each.in_first_iteration && !each.in_sizes) return &each;
   return nullptr;
 }
 
-bool Scopes::takes_first_round(const TestKey& test) const {
-  return std::ranges::any_of(
-      followed_, [&](const CannotMerge& each) { return each.test == test && each.in_first_round; });
+bool Scopes::takes_first_iteration(const TestKey& test) const {
+  return std::ranges::any_of(followed_, [&](const CannotMerge& each) {
+    return each.test == test && each.in_first_iteration;
+  });
 }
 
 bool Scopes::leaves_sizes(const TestKey& test) const {

@@ -68,8 +68,8 @@ class Scopes {
   bool merges() const { return merges_; }
   /// Why that test is followed and not merged; null if it is not.
   const CannotMerge* followed(const TestKey& test) const;
-  /// Whether the first round of that loop is taken in front of it.
-  bool takes_first_round(const TestKey& test) const;
+  /// Whether the first iteration of that loop is taken in front of it.
+  bool takes_first_iteration(const TestKey& test) const;
   /// Whether sizes in which the sides of that branch differ are left to the run.
   bool leaves_sizes(const TestKey& test) const;
   /// The test that is to be followed if what is interpreted now can't be converted.
@@ -78,7 +78,7 @@ class Scopes {
   std::optional<TestKey> unsettled;
   /// Which test or loop of the program an `if` or `while` node is.
   std::unordered_map<const graph::Node*, TestKey> scope_nodes;
-  /// Loops of more rounds are in the graph also where their number is always the same.
+  /// Loops of more iterations are in the graph also where their number is always the same.
   int64_t most_unrolled =
       options().is_disabled("unroll") ? -1 : std::numeric_limits<int64_t>::max();
   /// Of a loop that is unrolled, and of what is made of a container element by element.

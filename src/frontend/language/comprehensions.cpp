@@ -128,10 +128,11 @@ class ElementLoop {
       bool yields = false;
       Iterated first;
       interpreter_.in_frame(outer, [&] {
-        const auto in_round = [&](const Value& item) {
-          interpreter_.in_frame(frame, [&] { round(0, item); });
+        const auto in_iteration = [&](const Value& item) {
+          interpreter_.in_frame(frame, [&] { iterate_once(0, item); });
         };
-        yields = !clause(0).is_async && for_each_yielded(interpreter_, *clause(0).iter, in_round);
+        yields =
+            !clause(0).is_async && for_each_yielded(interpreter_, *clause(0).iter, in_iteration);
         if (!yields) first = iterated_by(interpreter_, clause(0), may_count);
       });
       if (!yields) go_over(0, first);
@@ -160,18 +161,18 @@ class ElementLoop {
     if (iterated.counted) return in_graph(depth, *iterated.counted);
     const std::shared_ptr<Iterator> iterator = iterate(interpreter_, iterated.value);
     if (enough_ == nullptr || !may_be_taken_ahead(iterated.value)) {
-      for (int64_t rounds = 0; !is_enough(depth); ++rounds) {
+      for (int64_t iterations = 0; !is_enough(depth); ++iterations) {
         const Value item = iterator->next();
         if (item == nullptr) return;
-        check_rounds(rounds);
-        round(depth, item);
+        check_iterations(iterations);
+        iterate_once(depth, item);
       }
       return;
     }
     std::vector<Value> items;
     while (Value item = iterator->next()) {
       items.push_back(std::move(item));
-      check_rounds(static_cast<int64_t>(items.size()));
+      check_iterations(static_cast<int64_t>(items.size()));
     }
     until_enough(depth, items, 0);
   }
@@ -180,7 +181,7 @@ class ElementLoop {
   bool yields_all(size_t depth) {
     if (enough_ != nullptr || clause(depth).is_async) return false;
     return for_each_yielded(interpreter_, *clause(depth).iter,
-                            [&](const Value& item) { round(depth, item); });
+                            [&](const Value& item) { iterate_once(depth, item); });
   }
 
   /// Whether it is unobservable which elements were taken, and when. It is observable for an
@@ -193,8 +194,8 @@ class ElementLoop {
     return method != nullptr && !PyFunction_Check(method);
   }
 
-  void check_rounds(int64_t rounds) const {
-    if (rounds > Interpreter::most_rounds())
+  void check_iterations(int64_t iterations) const {
+    if (iterations > Interpreter::most_rounds())
       interpreter_.refuse(ReasonCode::limit, "a comprehension of too many elements");
   }
 
@@ -212,7 +213,7 @@ class ElementLoop {
         choose_statements(
             interpreter_, truth, fact(depth), [] { return Completion::normal; },
             [&] {
-              round(depth, items[index]);
+              iterate_once(depth, items[index]);
               until_enough(depth, items, index + 1);
               return Completion::normal;
             });
@@ -220,7 +221,7 @@ class ElementLoop {
       }
       if (truth.known ? *truth.known : interpreter_.follow(truth.flag, truth.example, fact(depth)))
         return;
-      round(depth, items[index]);
+      iterate_once(depth, items[index]);
     }
   }
 
@@ -233,17 +234,17 @@ class ElementLoop {
       const Truth more = positions.has_next();
       return enough_ == nullptr ? more : unless_enough(more);
     };
-    parts.round = [&] {
+    parts.iteration = [&] {
       interpreter_.at(place);
       const Value item = positions.next();
       // No iteration reads the comprehension's variables of another one.
       auto& variables = interpreter_.frame().variables->values;
       const VariableValues before = variables;
-      round(depth, item);
+      iterate_once(depth, item);
       variables = before;
       return Completion::normal;
     };
-    if (enough_ == nullptr) parts.rounds = [&] { return rounds_of(interpreter_, counted); };
+    if (enough_ == nullptr) parts.iterations = [&] { return iterations_of(interpreter_, counted); };
     loop_in_graph(interpreter_, fact(depth), parts);
     interpreter_.mark(speculate::LineMark::Kind::graph, "a loop in the graph");
   }
@@ -253,7 +254,7 @@ class ElementLoop {
     return truth_of(interpreter_, both_flags(interpreter_, flag_value(interpreter_, more), lacks));
   }
 
-  void round(size_t depth, const Value& item) {
+  void iterate_once(size_t depth, const Value& item) {
     assign(interpreter_, *clause(depth).target, item);
     if_all(depth, 0);
   }
@@ -289,7 +290,7 @@ class ElementLoop {
                               bool may_count) {
     if (clause.is_async) interpreter.refuse(ReasonCode::generator, "an async comprehension");
     const int fact = clause.iter->fact;
-    if (may_count && rounds_vary(interpreter, fact))
+    if (may_count && iterations_vary(interpreter, fact))
       return evaluate_iterated(interpreter, *clause.iter,
                                {interpreter.frame().code->facts_key, fact});
     Iterated known;

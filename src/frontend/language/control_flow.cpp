@@ -63,7 +63,7 @@ Completion execute_if(Interpreter& interpreter, const syntax::If& statement) {
 
 namespace {
 
-/// The innermost loop while its rounds are interpreted; null if they are unrolled.
+/// The innermost loop while its iterations are interpreted; null if they are unrolled.
 class OuterLoop {
  public:
   OuterLoop(Interpreter& interpreter, std::shared_ptr<Variables> loop)
@@ -97,7 +97,7 @@ void end_loop(Interpreter& interpreter, size_t forks, Completion completion) {
       throw CannotMerge{*open[i]->test(), "only one side leaves the loop"};
 }
 
-Completion end_rounds(Interpreter& interpreter, size_t forks, Completion completion) {
+Completion end_iterations(Interpreter& interpreter, size_t forks, Completion completion) {
   if (completion == Completion::break_) completion = Completion::normal;
   end_loop(interpreter, forks, completion);
   return completion;
@@ -111,17 +111,17 @@ Completion execute_else(Interpreter& interpreter, size_t forks, const syntax::Bo
 
 /// Unrolls a loop; nothing where it ended by itself.
 std::optional<Completion> unroll(
-    Interpreter& interpreter, size_t forks, const std::function<bool(int64_t)>& begins_round,
+    Interpreter& interpreter, size_t forks, const std::function<bool(int64_t)>& begins_iteration,
     const syntax::Body& body, const std::function<void()>& finish = [] {}) {
   const OuterLoop outer(interpreter, nullptr);
-  for (int64_t trips = 0; begins_round(trips); ++trips) {
+  for (int64_t trips = 0; begins_iteration(trips); ++trips) {
     if (trips >= Interpreter::most_rounds())
       interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", Interpreter::most_rounds(),
                                                 " iterations would be unrolled"));
     Completion completion = execute(interpreter, body);
     if (!leaves_loop(interpreter, forks, completion)) continue;
     finish();
-    return end_rounds(interpreter, forks, completion);
+    return end_iterations(interpreter, forks, completion);
   }
   return std::nullopt;
 }
@@ -168,8 +168,8 @@ class ReturningLoop {
 };
 
 /// What follows a loop that may have noted a `return`.
-Completion after_rounds(Interpreter& interpreter, int fact, const Variables& state, bool forever,
-                        const std::function<Completion()>& otherwise) {
+Completion after_iterations(Interpreter& interpreter, int fact, const Variables& state,
+                            bool forever, const std::function<Completion()>& otherwise) {
   Truth returns = truth_of(interpreter, state.values.at("returns"));
   Truth breaks = truth_of(interpreter, state.values.at("breaks"));
   if (forever && breaks.known && !*breaks.known) returns = {.known = true};
@@ -180,11 +180,11 @@ Completion after_rounds(Interpreter& interpreter, int fact, const Variables& sta
 }
 
 /// A loop as a `while` node; `break` and `return` are noted in variables that the test asks first.
-/// `rounds_before`: how many iterations were unrolled in front of it.
+/// `iterations_before`: how many iterations were unrolled in front of it.
 Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Truth()>& test,
-                      const std::function<Completion()>& round, const syntax::Body& orelse,
-                      bool forever, const std::function<Value()>& rounds = {},
-                      int64_t rounds_before = 0) {
+                      const std::function<Completion()>& iteration, const syntax::Body& orelse,
+                      bool forever, const std::function<Value()>& iterations = {},
+                      int64_t iterations_before = 0) {
   auto state = std::make_shared<Variables>();
   for (const char* flag : {"left", "breaks", "returns"})
     state->values[flag] = interpreter.boolean(false);
@@ -202,14 +202,14 @@ Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Tr
     const ReturningLoop returning(interpreter, state);
     const auto count = [&]() -> Value {
       Truth left = truth_of(interpreter, state->values["left"]);
-      return rounds && left.known && !*left.known ? rounds() : nullptr;
+      return iterations && left.known && !*left.known ? iterations() : nullptr;
     };
     loop_in_graph(interpreter, fact,
                   {.test = stays,
-                   .round = round,
-                   .rounds = count,
-                   .may_be_empty = rounds_before > 1,
-                   .is_rest = rounds_before == 1});
+                   .iteration = iteration,
+                   .iterations = count,
+                   .may_be_empty = iterations_before > 1,
+                   .is_rest = iterations_before == 1});
   }
   interpreter.mark(speculate::LineMark::Kind::graph, "a loop in the graph");
   auto otherwise = [&]() -> Completion {
@@ -219,7 +219,7 @@ Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Tr
     if (left.known) return *left.known ? Completion::normal : run_else();
     return choose_statements(interpreter, left, fact, [] { return Completion::normal; }, run_else);
   };
-  return after_rounds(interpreter, fact, *state, forever, otherwise);
+  return after_iterations(interpreter, fact, *state, forever, otherwise);
 }
 
 /// Unrolls the loop as long as its test is known, if the number of iterations varies: `while not
@@ -228,25 +228,25 @@ Completion unroll_while(Interpreter& interpreter, const syntax::While& loop,
                         const std::function<Truth()>& test) {
   size_t forks = interpreter.frame().forks.size();
   const bool forever = loop.test->kind == syntax::ExpressionKind::Constant;
-  const bool varies = !forever && rounds_vary(interpreter, loop.fact);
+  const bool varies = !forever && iterations_vary(interpreter, loop.fact);
   const speculate::NodeFact* seen = interpreter.fact(loop.fact);
-  std::optional<int64_t> known_rounds;
-  auto begins_round = [&](int64_t trips) {
+  std::optional<int64_t> known_iterations;
+  auto begins_iteration = [&](int64_t trips) {
     // The loop may never end: its only exit is a branch that is always followed the other way.
     if (forever && seen != nullptr && trips > seen->most_trips)
       interpreter.refuse(ReasonCode::dynamic_control,
                          "the iterations of a loop that ends inside its body");
     if (varies && !peek(interpreter, loop.fact, test).known) {
-      known_rounds = trips;
+      known_iterations = trips;
       return false;
     }
     return loop_test(interpreter, loop, trips);
   };
-  if (auto left = unroll(interpreter, forks, begins_round, loop.body)) return *left;
-  if (!known_rounds) return execute_else(interpreter, forks, loop.orelse);
-  const auto round = [&] { return execute(interpreter, loop.body); };
-  const Completion completion = graph_loop(interpreter, loop.fact, test, round, loop.orelse,
-                                           /*forever=*/false, {}, *known_rounds);
+  if (auto left = unroll(interpreter, forks, begins_iteration, loop.body)) return *left;
+  if (!known_iterations) return execute_else(interpreter, forks, loop.orelse);
+  const auto iteration = [&] { return execute(interpreter, loop.body); };
+  const Completion completion = graph_loop(interpreter, loop.fact, test, iteration, loop.orelse,
+                                           /*forever=*/false, {}, *known_iterations);
   end_loop(interpreter, forks, completion);
   return completion;
 }
@@ -275,7 +275,7 @@ Completion execute_while(Interpreter& interpreter, const syntax::While& loop) {
   // `while True` ends by a branch in its body, and the length of a list is soon unknown. Any other
   // loop is unrolled as long as its test is known.
   bool forever = loop.test->kind == syntax::ExpressionKind::Constant;
-  const bool varies = rounds_vary(interpreter, loop.fact);
+  const bool varies = iterations_vary(interpreter, loop.fact);
   if (!varies || (!forever && !asks_for_list(interpreter, *loop.test) &&
                   peek(interpreter, loop.fact, test).known))
     return unroll_while(interpreter, loop, test);
@@ -289,23 +289,23 @@ namespace {
 Completion unroll_for(Interpreter& interpreter, const syntax::For& loop, const Value& iterable) {
   std::shared_ptr<Iterator> iterator = iterate(interpreter, iterable);
   size_t forks = interpreter.frame().forks.size();
-  int64_t rounds = 0;
-  auto begins_round = [&](int64_t trips) {
+  int64_t iterations = 0;
+  auto begins_iteration = [&](int64_t trips) {
     interpreter.at(loop);
     Value element = iterator->next();
     if (element == nullptr) {
       iterator.reset();
       return false;
     }
-    rounds = trips + 1;
+    iterations = trips + 1;
     assign(interpreter, *loop.target, element);
     return true;
   };
   // How far it was taken on a side that leaves the loop, nobody sees but who else holds it.
   auto finish = [&] { iterator.reset(); };
-  if (auto left = unroll(interpreter, forks, begins_round, loop.body, finish)) return *left;
+  if (auto left = unroll(interpreter, forks, begins_iteration, loop.body, finish)) return *left;
   interpreter.at(loop);
-  interpreter.mark(speculate::LineMark::Kind::constant, cat("unrolled ", rounds, " times"));
+  interpreter.mark(speculate::LineMark::Kind::constant, cat("unrolled ", iterations, " times"));
   return execute_else(interpreter, forks, loop.orelse);
 }
 
@@ -315,13 +315,13 @@ Completion for_in_graph(Interpreter& interpreter, const syntax::For& loop, const
     interpreter.at(loop);
     return positions.has_next();
   };
-  auto round = [&] {
+  auto iteration = [&] {
     interpreter.at(loop);
     assign(interpreter, *loop.target, positions.next());
     return execute(interpreter, loop.body);
   };
-  return graph_loop(interpreter, loop.fact, test, round, loop.orelse, false,
-                    [&] { return rounds_of(interpreter, counted); });
+  return graph_loop(interpreter, loop.fact, test, iteration, loop.orelse, false,
+                    [&] { return iterations_of(interpreter, counted); });
 }
 
 /// Whether each iteration of the loop runs to its end or to a `continue`.
@@ -358,7 +358,7 @@ bool is_left_by_none(const syntax::Body& body, bool is_own = true) {
 }
 
 /// A loop over a generator function of the program: the body runs at each `yield`.
-bool rounds_where_it_yields(Interpreter& interpreter, const syntax::For& loop) {
+bool iterates_over_yields(Interpreter& interpreter, const syntax::For& loop) {
   if (!loop.orelse.empty() || !is_left_by_none(loop.body)) return false;
   return for_each_yielded(interpreter, *loop.iter, [&](const Value& value) {
     interpreter.at(loop);
@@ -387,8 +387,8 @@ Value evaluate_unrolled(Interpreter& interpreter, const syntax::For& loop) {
 }  // namespace
 
 Completion execute_for(Interpreter& interpreter, const syntax::For& loop) {
-  if (rounds_where_it_yields(interpreter, loop)) return Completion::normal;
-  if (!rounds_vary(interpreter, loop.fact)) {
+  if (iterates_over_yields(interpreter, loop)) return Completion::normal;
+  if (!iterations_vary(interpreter, loop.fact)) {
     Value iterable = evaluate_unrolled(interpreter, loop);
     interpreter.at(loop);
     if (const auto* object = as<RuntimeObject>(iterable))

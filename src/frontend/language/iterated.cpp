@@ -1,5 +1,5 @@
 // Finds range(), enumerate(), zip() and reversed() in what a loop goes over, and counts their
-// rounds without making the elements.
+// iterations without making the elements.
 #include "frontend/language/iterated.h"
 
 #include <algorithm>

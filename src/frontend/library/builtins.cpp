@@ -462,7 +462,7 @@ Value call_id(Interpreter& interpreter, const Arguments& arguments) {
 
 /// locals() of a function: a dict of its variables, in CPython's order. A second call would change
 /// the dict that the first one gave. That there was one is noted as a variable with a name that no
-/// program has: variables are what sides of branches and rounds of loops restore and compare.
+/// program has: variables are what sides of branches and iterations of loops restore and compare.
 Value call_locals(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 0, 0, "locals");
   constexpr const char* kTaken = ".locals";

@@ -79,8 +79,8 @@ Value holds_element(Interpreter& interpreter, const Value& container, const Valu
   // Of what is no container, elements are taken until one is the one.
   if (as<Sequence>(opened(interpreter, container)) == nullptr) {
     const std::shared_ptr<Iterator> iterator = iterate(interpreter, container);
-    for (int64_t rounds = 0; const Value candidate = iterator->next(); ++rounds) {
-      if (rounds > Interpreter::most_rounds())
+    for (int64_t iterations = 0; const Value candidate = iterator->next(); ++iterations) {
+      if (iterations > Interpreter::most_rounds())
         interpreter.refuse(ReasonCode::limit, "a container of too many elements");
       if (candidate == element || truth(interpreter, equal(candidate), -1))
         return interpreter.boolean(true);

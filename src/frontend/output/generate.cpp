@@ -100,7 +100,7 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       if (attempt > policy::kMostGenerationAttempts || interpreter.followed(reason.test) != nullptr)
         return speculate::Reason{ReasonCode::dynamic_control, reason.why, interpreter.last_span()};
       CannotMerge known = reason;
-      known.in_first_round &= !interpreter.takes_first_round(reason.test);
+      known.in_first_iteration &= !interpreter.takes_first_iteration(reason.test);
       known.in_sizes &= !interpreter.leaves_sizes(reason.test);
       followed.push_back(std::move(known));
     } catch (const Refusal& refusal) {

@@ -61,7 +61,7 @@ void RecursiveBody::run() {
   finish();
 }
 
-/// What follows a loop without rounds may not be possible: then there is another way out.
+/// What follows a loop without iterations may not be possible: then there is another way out.
 bool RecursiveBody::interpret_first() {
   RecursionState& recursion = interpreter_.recursion();
   recursion.left_loop_out = false;

@@ -213,7 +213,7 @@ class Caster {
            tensor.base == nullptr;
   }
 
-  /// By what ran before the call in the same context, or in another round, side or activation.
+  /// By what ran before the call in the same context, or in another iteration, side or activation.
   bool may_be_cast_elsewhere() const {
     return interpreter_.output().environment.autocast ||
            &interpreter_.builder().block() != &interpreter_.output().graph.body();

@@ -77,11 +77,12 @@ bool are_plain(const Layers& layers) {
 bool is_quicker_as_operator(const Layers& layers) {
   const graph::Type& input = layers.input->value->type;
   if (layers.states.size() != 2 || input.dtype != graph::DType::f32) return false;
-  const graph::Dim& rounds = input.shape[layers.batch_first ? 1 : 0];
-  return !rounds.is_constant() || rounds.value() > policy::kMostUnrolledLayerSteps;
+  const graph::Dim& iterations = input.shape[layers.batch_first ? 1 : 0];
+  return !iterations.is_constant() || iterations.value() > policy::kMostUnrolledLayerSteps;
 }
 
-/// The more rounds, the longer a graph of them all takes to be made: many are a loop of the graph.
+/// The more iterations, the longer a graph of them all takes to be made: many are a loop of the
+/// graph.
 class RolledWhereLong {
  public:
   explicit RolledWhereLong(Interpreter& interpreter)

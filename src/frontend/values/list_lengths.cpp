@@ -17,7 +17,7 @@ namespace {
 
 /// Follows both lists to where they come from, step by step. What a block gives is compared under
 /// the assumption that what it is given is of one length, which then has to be so: at each call of
-/// a function, in front of a loop and at the end of its rounds.
+/// a function, in front of a loop and at the end of its iterations.
 class Comparison {
  public:
   bool run(const Value* a, const Value* b) {

@@ -1,5 +1,5 @@
 // What all changeable objects of the interpreter (Changeable) hold at one moment: the sides of a
-// branch and the rounds of a loop start from the same state.
+// branch and the iterations of a loop start from the same state.
 #pragma once
 
 #include <cstdint>

@@ -432,16 +432,16 @@ struct Undefined final : AbstractValue {
 /// reading one gives up the merge (frontend/control/branches.h).
 struct Unmerged final : AbstractValue {
   static constexpr auto kKind = ValueKind::unmerged;
-  Unmerged(TestKey test, std::string why, bool in_first_round = false, bool in_sizes = false)
+  Unmerged(TestKey test, std::string why, bool in_first_iteration = false, bool in_sizes = false)
       : AbstractValue(kKind),
         test(std::move(test)),
         why(std::move(why)),
-        in_first_round(in_first_round),
+        in_first_iteration(in_first_iteration),
         in_sizes(in_sizes) {}
   TestKey test;
   std::string why;
-  bool in_first_round;  ///< CannotMerge::in_first_round
-  bool in_sizes;        ///< CannotMerge::in_sizes
+  bool in_first_iteration;  ///< CannotMerge::in_first_iteration
+  bool in_sizes;            ///< CannotMerge::in_sizes
 };
 
 /// The value as a T if that is its kind, else null.

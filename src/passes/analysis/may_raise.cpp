@@ -50,7 +50,7 @@ bool may_raise(const Node& node) {
     case Raises::outside_part:
       return false;
     case Raises::outside_range:
-      return node.op != &op::row || !is_of_round(node);
+      return node.op != &op::row || !is_of_iteration(node);
     case Raises::outside_place:
       return is_at_number(node);
     case Raises::integer_zero:

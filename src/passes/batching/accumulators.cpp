@@ -12,8 +12,8 @@ namespace janus::passes {
 
 using graph::Block;
 using graph::body_of;
+using graph::loop_body;
 using graph::Node;
-using graph::round_of;
 using graph::Value;
 
 namespace {
@@ -49,7 +49,7 @@ void Accumulators::collect() {
     graph::for_each_node(body_of(*function), [&](const Node& node) {
       for (const Value* output : node.outputs) add(output, node.parent);
       if (node.op == &op::while_)
-        for (const Value* parameter : round_of(node).parameters) add(parameter, &round_of(node));
+        for (const Value* parameter : loop_body(node).parameters) add(parameter, &loop_body(node));
       if (added_to(node)) adding_.push_back(&node);
     });
   }
@@ -66,8 +66,8 @@ bool Accumulators::is_sum(const Value& value) const {
 
 bool Accumulators::is_made_as_one(const Value& value) const {
   const Node* node = value.definition;
-  if (node == nullptr) return true;  // a parameter of a function or round
-  if (node->op == &op::while_) return contains(round_of(*node).results[value.index]);
+  if (node == nullptr) return true;  // a parameter of a function or iteration
+  if (node->op == &op::while_) return contains(loop_body(*node).results[value.index]);
   if (node->op == &op::if_)
     return std::ranges::all_of(
         node->blocks, [&](const auto& side) { return contains(side->results[value.index]); });
@@ -114,7 +114,7 @@ bool Accumulators::is_used_well(const Value& value, const Node& user) const {
       return false;
     }
   }
-  // In each round of a loop it would be used once more.
+  // In each iteration of a loop it would be used once more.
   if (user.op == &op::while_)
     return std::ranges::all_of(user.blocks,
                                [&](const auto& nested) { return uses(value, *nested) == 0; });
@@ -122,9 +122,9 @@ bool Accumulators::is_used_well(const Value& value, const Node& user) const {
                              [&](const auto& nested) { return is_used_well(value, *nested); });
 }
 
-/// Whether the loop's rounds and what it gives go on with it, and its test does without it.
+/// Whether the loop's iterations and what it gives go on with it, and its test does without it.
 bool Accumulators::is_handed_on(const Node& loop, size_t index) const {
-  return contains(round_of(loop).parameters[index]) &&
+  return contains(loop_body(loop).parameters[index]) &&
          uses(*loop.blocks[0]->parameters[index], *loop.blocks[0]) == 0;
 }
 

@@ -6,10 +6,10 @@
 //             that only add something to sums (accumulators.h), and what only they need, have nodes
 //             of their own: they may wait until all invocations are over.
 // Requires:   no composite operators, no `gradient` nodes.
-// Guarantees: what decides which calls and rounds there are needs no result of a `rows` node.
+// Guarantees: what decides which calls and iterations there are needs no result of a `rows` node.
 // Must not:   touch a function whose control depends on the contents of tensors, or that has an
 //             operator on tensors without a form for many rows (batching_rules.h); nor loops whose
-//             rounds have nothing in common with others (parallel_loops.h).
+//             iterations have nothing in common with others (parallel_loops.h).
 #pragma once
 
 #include "graph/graph.h"

@@ -131,12 +131,12 @@ void Flow::add_call(const Node& call, const Node& function) {
 }
 
 void Flow::add_loop(const Node& loop) {
-  const Block &test = *loop.blocks[0], &round = *loop.blocks[1];
+  const Block &test = *loop.blocks[0], &body = *loop.blocks[1];
   for (size_t i = 0; i < loop.inputs.size(); ++i) {
-    for (const Value* from : {loop.inputs[i], round.results[i]}) {
+    for (const Value* from : {loop.inputs[i], body.results[i]}) {
       lead(from, loop.outputs[i]);
       lead(from, test.parameters[i]);
-      lead(from, round.parameters[i]);
+      lead(from, body.parameters[i]);
     }
   }
 }

@@ -19,8 +19,8 @@ namespace janus::passes {
 namespace {
 
 using graph::Block;
+using graph::loop_body;
 using graph::Node;
-using graph::round_of;
 using graph::Value;
 
 bool has_few_rows(const Node& product) {
@@ -40,7 +40,7 @@ struct Products {
   std::set<const Value*> matrices;
 
   Products(const Node& loop, const Block& body) {
-    graph::for_each_node(round_of(loop), [&](const Node& node) {
+    graph::for_each_node(loop_body(loop), [&](const Node& node) {
       if (!node.op->is(graph::Trait::product) || !has_few_rows(node)) return;
       std::vector<const Value*> of_body;
       std::ranges::copy_if(node.inputs, std::back_inserter(of_body),
@@ -59,12 +59,12 @@ struct Products {
   }
 };
 
-// ---- from round to round ----------------------------------------------------------------------
+// ---- from iteration to iteration ----------------------------------------------------------------
 
-/// Who uses each value in a round, blocks within it included.
+/// Who uses each value in an iteration, blocks within it included.
 class Uses {
  public:
-  explicit Uses(const Block& round) { add(round); }
+  explicit Uses(const Block& body) { add(body); }
 
   /// What a value leads to.
   std::unordered_set<const Value*> reached_from(std::vector<const Value*> waiting) const {
@@ -81,7 +81,7 @@ class Uses {
     if (users == users_.end()) return true;
     return std::ranges::all_of(users->second, [&](const auto& use) {
       const auto& [node, index] = use;
-      return node->op == &op::while_ ? is_collected(*round_of(*node).parameters[index])
+      return node->op == &op::while_ ? is_collected(*loop_body(*node).parameters[index])
                                      : added_to(*node) == index;
     });
   }
@@ -126,7 +126,7 @@ class Uses {
 
   void add_loop(const Node& loop) {
     for (size_t i = 0; i < loop.inputs.size(); ++i)
-      for (const Value* from : {loop.inputs[i], round_of(loop).results[i]}) {
+      for (const Value* from : {loop.inputs[i], loop_body(loop).results[i]}) {
         link(from, loop.outputs[i]);
         for (const auto& block : loop.blocks) link(from, block->parameters[i]);
       }
@@ -136,15 +136,15 @@ class Uses {
   std::unordered_map<const Value*, std::vector<std::pair<const Node*, size_t>>> users_;
 };
 
-/// Whether no product of a round needs one of the round before.
+/// Whether no product of an iteration needs one of the iteration before.
 bool is_parallel(const Node& loop, const Products& products) {
-  const Block& round = round_of(loop);
-  const Uses uses(round);
+  const Block& body = loop_body(loop);
+  const Uses uses(body);
   std::vector<const Value*> begin, end;
-  for (size_t i = 0; i < round.parameters.size(); ++i) {
-    if (!round.parameters[i]->type.is_tensor() || uses.is_collected(*round.parameters[i])) continue;
-    begin.push_back(round.parameters[i]);
-    end.push_back(round.results[i]);
+  for (size_t i = 0; i < body.parameters.size(); ++i) {
+    if (!body.parameters[i]->type.is_tensor() || uses.is_collected(*body.parameters[i])) continue;
+    begin.push_back(body.parameters[i]);
+    end.push_back(body.results[i]);
   }
   const auto reached = uses.reached_from(std::move(begin)),
              leading = uses.leading_to(std::move(end));

@@ -18,8 +18,8 @@ using graph::body_of;
 using graph::Builder;
 using graph::Dim;
 using graph::Graph;
+using graph::loop_body;
 using graph::Node;
-using graph::round_of;
 using graph::Trait;
 using graph::Value;
 
@@ -122,7 +122,7 @@ bool Recursion::is_divided(const Block& block) {
   const Node* around = block.parent;
   if (around == nullptr || around->op == &op::function) return true;
   const bool nested =
-      around->op == &op::if_ || (around->op == &op::while_ && &block == &round_of(*around));
+      around->op == &op::if_ || (around->op == &op::while_ && &block == &loop_body(*around));
   return nested && is_divided(*around->parent);
 }
 

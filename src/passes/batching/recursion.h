@@ -11,8 +11,8 @@
 
 namespace janus::passes {
 
-/// Functions whose invocations, or the rounds of whose loops, are computed together, and how their
-/// values behave.
+/// Functions whose invocations, or the iterations of whose loops, are computed together, and how
+/// their values behave.
 class Recursion {
  public:
   const std::vector<graph::Node*> functions;

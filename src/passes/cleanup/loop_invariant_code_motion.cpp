@@ -17,7 +17,7 @@ using graph::Value;
 
 namespace {
 
-/// `sizes`: those that each round has of its own.
+/// `sizes`: those that each iteration has of its own.
 bool can_be_moved(const Node& node, const Block& block, const std::set<std::string>& sizes) {
   if (!node.op->is(Trait::pure) || !node.blocks.empty()) return false;
   if (node.op->is(Trait::random) || node.op->is(Trait::control)) return false;

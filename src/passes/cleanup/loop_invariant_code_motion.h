@@ -6,8 +6,9 @@
 // Requires:   nothing.
 // Guarantees: the same values; gradients whose terms are added up in another order.
 // Must not:   move anything out of a loop that differentiates inside; move what draws random
-//             numbers, has effects, or is as large as only a round knows. (What is moved out of a
-//             loop without a round may fail: the run is given up then, which is always right.)
+//             numbers, has effects, or is as large as only an iteration knows. (What is moved out
+//             of a loop without an iteration may fail: the run is given up then, which is always
+//             right.)
 #pragma once
 
 #include <cstddef>

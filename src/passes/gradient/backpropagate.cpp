@@ -36,7 +36,7 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
         blocks_(blocks),
         gradients_(value_count) {}
 
-  /// `sum` is carried from round to round, or from call to call.
+  /// `sum` is carried from iteration to iteration, or from call to call.
   void carry(const Value* value, Value* sum) {
     carried_.insert(value);
     seed(value, sum);

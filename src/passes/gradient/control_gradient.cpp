@@ -134,8 +134,8 @@ class LoopGradient {
     BlockReversal reversal(graph_, backward, body_, blocks_);
     reverse(reversal);
     const bool counts = reversal.find_saved().empty();
-    Value* kept = counts ? count_rounds() : push_frames(reversal);
-    take_rounds(reversal, backward, kept);
+    Value* kept = counts ? count_iterations() : push_frames(reversal);
+    take_iterations(reversal, backward, kept);
     for (const Value* input : backward.inputs) add_output(graph_, backward, input->type, {});
     hand_on(backward);
   }
@@ -167,7 +167,7 @@ class LoopGradient {
   }
 
   /// Of those, the carried values that a gradient comes to, from behind the loop or from a later
-  /// round; and the values from outside that one comes to.
+  /// iteration; and the values from outside that one comes to.
   void find_active() {
     const std::vector<bool> depends = find_depending();
     std::vector<bool> receives(depends.size());
@@ -265,11 +265,11 @@ class LoopGradient {
     return add_output(graph_, node_, start->type, name);
   }
 
-  Value* count_rounds() {
+  Value* count_iterations() {
     InFront front(graph_, node_);
     Value* zero = front.builder().constant(int64_t{0});
     front.flush();
-    return carry(zero, "rounds", [](Builder& builder, Value* count) {
+    return carry(zero, "iterations", [](Builder& builder, Value* count) {
       return op::scalar_add(builder, {count, builder.constant(int64_t{1})});
     });
   }
@@ -286,8 +286,9 @@ class LoopGradient {
     });
   }
 
-  /// Lets the backward loop run as often as the forward loop did, and hands each round its frame.
-  void take_rounds(BlockReversal& reversal, Node& backward, Value* kept) {
+  /// Lets the backward loop run as often as the forward loop did, and hands each iteration its
+  /// frame.
+  void take_iterations(BlockReversal& reversal, Node& backward, Value* kept) {
     backward.inputs.push_back(kept);
     Block& condition = *backward.blocks[0];
     for (const Value* input : backward.inputs) graph_.new_parameter(condition, input->type);

@@ -10,8 +10,9 @@
 //   %dx    = while %s, %dy { (list_size %s) > 0 } do { ... list_pop ... yield ... }
 //
 // Frames hold nothing that can be made again at no cost: constants, and views of what is held. A
-// frame that would be empty is left out; a loop then only counts its rounds. Gradients of values
-// from outside of a loop are carried by the backward loop, which adds to them in each round.
+// frame that would be empty is left out; a loop then only counts its iterations. Gradients of
+// values from outside of a loop are carried by the backward loop, which adds to them in each
+// iteration.
 //
 // The backward versions are ordinary nodes, so they can be differentiated in turn: gradients of
 // frames and lists are frames and lists of gradients (ops/container.cpp).

@@ -134,7 +134,7 @@ class Receiving {
       pending_.push_back(node->blocks[b]->results[value.index]);
   }
 
-  /// What a round of a loop begins with is what the round before has left.
+  /// What an iteration of a loop begins with is what the iteration before has left.
   void hand_on_from_parameter(const Value& value) {
     const Node* node = value.owner->parent;
     if (node == nullptr || node->op != &op::while_) return;

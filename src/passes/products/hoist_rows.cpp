@@ -23,7 +23,7 @@ using graph::Node;
 using graph::Trait;
 using graph::Value;
 
-/// What the rounds of one loop compute of their rows.
+/// What the iterations of one loop compute of their rows.
 class Rows {
  public:
   Rows(const CountedLoop& loop, graph::Builder& front) : loop_(loop), front_(front) {}
@@ -43,7 +43,7 @@ class Rows {
  private:
   bool is_row(const Node& node) const {
     return node.op == &op::row && node.inputs[1] == loop_.counter && is_outer(*node.inputs[0]) &&
-           node.inputs[0]->type.shape.front() == loop_.rounds;
+           node.inputs[0]->type.shape.front() == loop_.iterations;
   }
 
   /// Made of values that are made of rows, and of values from outside.
@@ -61,7 +61,7 @@ class Rows {
   bool is_made_of_rows(const Value& value) const { return of_rows_.contains(value.definition); }
   bool is_outer(const Value& value) const { return !is_inside(value, *loop_.body); }
 
-  /// The value of all rounds, in front of the loop; null if there is no such form of what it is
+  /// The value of all iterations, in front of the loop; null if there is no such form of what it is
   /// computed by.
   Value* for_all_rows(const Value& value) {
     const auto [found, is_new] = all_.try_emplace(&value, nullptr);
@@ -81,7 +81,7 @@ class Rows {
       if (inputs.back() == nullptr) return nullptr;
     }
     try {
-      const auto results = append_for_rows(front_, node, inputs, stacked, loop_.rounds);
+      const auto results = append_for_rows(front_, node, inputs, stacked, loop_.iterations);
       return results ? results->front() : nullptr;
     } catch (const graph::TypeError&) {
       return nullptr;

@@ -32,8 +32,8 @@ const Node* made_by(const Value& value, const graph::OpDef& op) {
   return value.definition != nullptr && value.definition->op == &op ? value.definition : nullptr;
 }
 
-/// The list of which the loop takes the last element in each round until there is none; null if it
-/// does not end so.
+/// The list of which the loop takes the last element in each iteration until there is none; null if
+/// it does not end so.
 const Value* list_taken_down(const Node& loop) {
   const Block &condition = *loop.blocks[0], &body = *loop.blocks[1];
   const Node* test = made_by(*condition.results.front(), op::scalar_gt);
@@ -47,9 +47,10 @@ const Value* list_taken_down(const Node& loop) {
   return pops_once ? loop.inputs[k] : nullptr;
 }
 
-/// How many rounds a loop has that counts them, or takes a list down that such a loop has built.
-std::optional<Dim> rounds_of(const Node& loop) {
-  if (const auto counted = CountedLoop::of(loop)) return counted->rounds;
+/// How many iterations a loop has that counts them, or takes a list down that such a loop has
+/// built.
+std::optional<Dim> iterations_of(const Node& loop) {
+  if (const auto counted = CountedLoop::of(loop)) return counted->iterations;
   const Value* list = list_taken_down(loop);
   const Node* builder = list == nullptr ? nullptr : list->definition;
   const auto counted = builder == nullptr ? std::nullopt : CountedLoop::of(*builder);
@@ -58,7 +59,7 @@ std::optional<Dim> rounds_of(const Node& loop) {
   const Node* push = made_by(*counted->body->results[list->index], op::list_push);
   const bool pushes_once =
       push != nullptr && push->inputs[0] == counted->body->parameters[list->index];
-  return pushes_once ? std::optional(counted->rounds) : std::nullopt;
+  return pushes_once ? std::optional(counted->iterations) : std::nullopt;
 }
 
 /// transpose(left) right: matrices with as many rows.
@@ -84,11 +85,11 @@ class Stacker {
     for (Node* node : nodes) {
       for (Value*& input : node->inputs) input = now(input);
       for (const auto& nested : node->blocks) run(*nested);
-      const auto rounds = node->op == &op::while_ ? rounds_of(*node) : std::nullopt;
-      if (!rounds || !has_rounds(*rounds))
+      const auto iterations = node->op == &op::while_ ? iterations_of(*node) : std::nullopt;
+      if (!iterations || !has_iterations(*iterations))
         block.nodes.push_back(node);
       else
-        stack(block, *node, *rounds);
+        stack(block, *node, *iterations);
     }
     for (Value*& result : block.results) result = now(result);
   }
@@ -104,9 +105,9 @@ class Stacker {
     for (const Dim& dim : value.type.shape)
       if (!dim.is_constant()) sizes_.push_back(dim);
   }
-  bool has_rounds(const Dim& rounds) const {
-    return rounds.is_constant() ? rounds.value() > 0
-                                : std::ranges::find(sizes_, rounds) != sizes_.end();
+  bool has_iterations(const Dim& iterations) const {
+    return iterations.is_constant() ? iterations.value() > 0
+                                    : std::ranges::find(sizes_, iterations) != sizes_.end();
   }
 
   /// 0 for what the pass has made.
@@ -118,7 +119,7 @@ class Stacker {
   }
 
   /// Puts the loop into the block, with what it needs in front and what takes its work behind.
-  void stack(Block& block, Node& loop, const Dim& rounds) {
+  void stack(Block& block, Node& loop, const Dim& iterations) {
     std::vector<std::pair<size_t, std::vector<RowsProduct>>> sums;
     for (size_t k = 0; k < loop.inputs.size(); ++k)
       if (auto products = products_added(loop, k); pays(products))
@@ -136,7 +137,7 @@ class Stacker {
     std::map<Value*, Value*> stacks;
     const auto stacked = [&](Value* matrix) {
       Value*& made = stacks[matrix];
-      if (made == nullptr) made = all_rows(builder, lists.at(matrix), rounds);
+      if (made == nullptr) made = all_rows(builder, lists.at(matrix), iterations);
       return made;
     };
     for (const auto& [k, products] : sums) {
@@ -147,8 +148,8 @@ class Stacker {
     }
   }
 
-  /// The products that carried value `k` is added to in each round, and nothing is done with it but
-  /// that; none if there is anything else.
+  /// The products that carried value `k` is added to in each iteration, and nothing is done with it
+  /// but that; none if there is anything else.
   std::vector<RowsProduct> products_added(const Node& loop, size_t k) const {
     const Block& body = *loop.blocks[1];
     if (uses(*loop.blocks[0]->parameters[k]) > 0) return {};
@@ -179,8 +180,8 @@ class Stacker {
     return dim("dim0") != dim("dim1");
   }
 
-  /// Whether it takes longer to go through the sum in each round than to keep the rows, in memory
-  /// that no round uses again, and to put them side by side.
+  /// Whether it takes longer to go through the sum in each iteration than to keep the rows, in
+  /// memory that no iteration uses again, and to put them side by side.
   static bool pays(const std::vector<RowsProduct>& products) {
     int64_t won = 0, lost = 0;
     for (const RowsProduct& each : products) {
@@ -191,7 +192,7 @@ class Stacker {
     return won > lost;
   }
 
-  /// Lets the loop push the matrix of each round; gives the list.
+  /// Lets the loop push the matrix of each iteration; gives the list.
   Value* keep(graph::Builder& front, Node& loop, Value* matrix) {
     const graph::Type type = graph::Type::list(matrix->type);
     loop.inputs.push_back(front.append_unchecked(op::list_new, {}, {}, {type})->output());
@@ -204,10 +205,10 @@ class Stacker {
     return graph_.new_output(loop, type);
   }
 
-  static Value* all_rows(graph::Builder& builder, Value* list, const Dim& rounds) {
+  static Value* all_rows(graph::Builder& builder, Value* list, const Dim& iterations) {
     const ops::Expression stacked(
         builder, op::list_stack(builder, {list},
-                                {{"dim", int64_t{0}}, {"size", ops::to_attribute(rounds)}}));
+                                {{"dim", int64_t{0}}, {"size", ops::to_attribute(iterations)}}));
     const graph::Shape& shape = stacked.shape();
     return ops::reshaped(stacked, {shape[0] * shape[1], shape[2]}).value();
   }

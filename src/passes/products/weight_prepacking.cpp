@@ -94,7 +94,8 @@ class Turnable {
     }
     if (node.op != &op::while_) return;
     for (const auto& block : node.blocks)
-      for (const Node* inner : block->nodes) count(*inner, in_body, times * policy::kTypicalRounds);
+      for (const Node* inner : block->nodes)
+        count(*inner, in_body, times * policy::kTypicalIterations);
   }
 
   std::unordered_set<const Value*> known_;  // all that the body defines

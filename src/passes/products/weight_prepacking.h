@@ -2,8 +2,8 @@
 // Libraries would do so in each product.
 //
 // Does:       where rows meet the same matrix in products that could not be made one, because they
-//             wait for each other or are in the rounds of a loop, and the matrix is the weight of
-//             a `linear` or transposed, copies it, transposed, and multiplies by the copy.
+//             wait for each other or are in the iterations of a loop, and the matrix is the weight
+//             of a `linear` or transposed, copies it, transposed, and multiplies by the copy.
 // Requires:   no composite operators, no `gradient` nodes; after the passes that make products
 //             fewer.
 // Guarantees: the same values up to the rounding of sums.

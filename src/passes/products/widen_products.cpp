@@ -82,7 +82,7 @@ Candidates products_in(const Block& block, const Escaping& escaping) {
       positions[{node.op, node.inputs[0], has_bias(node)}].push_back(i);
   }
   Candidates candidates{sets_of_several(std::move(positions)), {}};
-  // Rows of every round meet the same matrices, which are joined once.
+  // Rows of every iteration meet the same matrices, which are joined once.
   std::map<Values, int64_t> uses;
   for (const Positions& all : candidates.sets) {
     NodeGroup group;

@@ -49,10 +49,10 @@ std::vector<Value*> through_branch(const Node& node, size_t index, Paths paths,
   return result;
 }
 
-/// The rounds of a loop, from the last one back.
-class Rounds {
+/// The iterations of a loop, from the last one back.
+class Iterations {
  public:
-  Rounds(const Node& loop, Paths paths, const Search& search, const FunctionReach* functions)
+  Iterations(const Node& loop, Paths paths, const Search& search, const FunctionReach* functions)
       : loop_(loop), paths_(paths), search_(search), functions_(functions) {}
 
   std::vector<Value*> reached(size_t index) {
@@ -60,7 +60,7 @@ class Rounds {
   }
 
  private:
-  /// One round back: from carried values to those before, and to values from outside.
+  /// One iteration back: from carried values to those before, and to values from outside.
   std::set<size_t> step(const std::set<size_t>& carried) {
     const Block& body = *loop_.blocks[1];
     std::vector<Value*> results;
@@ -85,21 +85,21 @@ class Rounds {
     return with_starts(carried);
   }
 
-  /// {minimum=n} promises that there are at least n rounds. However many there are beyond that, the
-  /// sets of carried values that they lead to repeat at some time. Of a list that the rounds take
-  /// in turn all elements are reached, or it has none, if what goes through all rounds takes them
-  /// in.
+  /// {minimum=n} promises that there are at least n iterations. However many there are beyond that,
+  /// the sets of carried values that they lead to repeat at some time. Of a list that the
+  /// iterations take in turn all elements are reached, or it has none, if what goes through all
+  /// iterations takes them in.
   std::vector<Value*> reached_for_certain(size_t index) {
     const std::set<size_t> lists = lists_taken(index);
     const int64_t least =
-        std::min(loop_.attributes.get_or<int64_t>("minimum", 0), policy::kMostRoundsFollowed);
+        std::min(loop_.attributes.get_or<int64_t>("minimum", 0), policy::kMostIterationsFollowed);
     std::set<size_t> carried = {index};
-    for (int64_t round = 0; round < least; ++round) carried = step(carried);
+    for (int64_t iteration = 0; iteration < least; ++iteration) carried = step(carried);
     const Reached certain = outer_;
     std::set<size_t> in_all = carried;
     std::set<std::set<size_t>> seen;
     while (seen.insert(carried).second &&
-           seen.size() < static_cast<size_t>(policy::kMostRoundsFollowed)) {
+           seen.size() < static_cast<size_t>(policy::kMostIterationsFollowed)) {
       std::set<size_t> both;
       std::ranges::set_intersection(in_all, carried, std::inserter(both, both.end()));
       in_all = std::move(both);
@@ -121,7 +121,7 @@ class Rounds {
     return is_part_of_list(*from);
   }
 
-  /// The lists of which the carried value takes in an element in each round. Of others some
+  /// The lists of which the carried value takes in an element in each iteration. Of others some
   /// elements may be lost on the way.
   std::set<size_t> lists_taken(size_t index) {
     std::set<size_t> lists;
@@ -176,7 +176,8 @@ std::vector<Value*> reached_through(const Value& output, Paths paths, const Sear
                                     const FunctionReach* functions) {
   const Node& node = *output.definition;
   if (node.op == &op::if_) return through_branch(node, output.index, paths, search, functions);
-  if (node.op == &op::while_) return Rounds(node, paths, search, functions).reached(output.index);
+  if (node.op == &op::while_)
+    return Iterations(node, paths, search, functions).reached(output.index);
   if (functions != nullptr && functions->knows(node)) return functions->through(node, output.index);
   return reach_of(node, paths, search).through(node, output.index);
 }

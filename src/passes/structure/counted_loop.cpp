@@ -39,22 +39,22 @@ std::optional<CountedLoop> CountedLoop::of(const Node& node) {
   if (test == nullptr || test->op != &op::scalar_lt || test->parent != &condition)
     return std::nullopt;
   const Value* counter = test->inputs[0];
-  const auto rounds = size_of(*test->inputs[1]);
-  if (!rounds || counter->owner != &condition || !graph::symbols_given_in(body).empty())
+  const auto iterations = size_of(*test->inputs[1]);
+  if (!iterations || counter->owner != &condition || !graph::symbols_given_in(body).empty())
     return std::nullopt;
   const size_t index = counter->index;
   const Value* inside = body.parameters[index];
   if (graph::constant_integer(node.inputs[index]) != 0 || !is_next(*body.results[index], *inside))
     return std::nullopt;
-  return CountedLoop{node.blocks[1].get(), inside, *rounds};
+  return CountedLoop{node.blocks[1].get(), inside, *iterations};
 }
 
-bool is_of_round(const Node& row) {
+bool is_of_iteration(const Node& row) {
   const Value* index = row.inputs[1];
   if (row.op != &op::row || index->owner == nullptr || index->owner->parent == nullptr)
     return false;
   const auto loop = CountedLoop::of(*index->owner->parent);
-  return loop && loop->counter == index && loop->rounds == row.inputs[0]->type.shape.front();
+  return loop && loop->counter == index && loop->iterations == row.inputs[0]->type.shape.front();
 }
 
 }  // namespace janus::passes

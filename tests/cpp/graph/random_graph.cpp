@@ -100,7 +100,7 @@ void RandomGraph::add_branch(Builder& builder, int depth) {
   tensors_.insert(tensors_.end(), node->outputs.begin(), node->outputs.end());
 }
 
-/// Carries a flag that the body sets to false, so that the loop ends after one round at most.
+/// Carries a flag that the body sets to false, so that the loop ends after one iteration at most.
 void RandomGraph::add_loop(Builder& builder, int depth) {
   Value* stop = builder.constant(false);
   Node* node = graph_.new_node(op::while_);

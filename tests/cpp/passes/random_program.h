@@ -16,7 +16,7 @@ namespace janus::passes {
 
 /// With functions, also calls of functions that call each other.
 ///
-/// Inputs: three tensors f64[2], two flags, one count of rounds. Result: one number.
+/// Inputs: three tensors f64[2], two flags, one count of iterations. Result: one number.
 class RandomProgram {
  public:
   /// Gives a number below its argument.

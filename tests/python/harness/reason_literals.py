@@ -3,7 +3,7 @@
 The tests have to produce each of them; conftest.py asks at the end of a whole run which are missing. A
 reason is a call of one of MAKERS with a text among its arguments:
 
-    interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", count, " rounds"));
+    interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", count, " iterations"));
 
 Its text has … where the program's values stand, and there is one for each way of a conditional.
 """
@@ -25,7 +25,7 @@ EXCEPTED = {
 UNTESTED = Path(__file__).with_name("reasons_without_a_test.txt")
 
 MAKERS = re.compile(
-    r"\b(?:refuse|raise|fail|fail_first_round|note|settle|Refusal|Reason|CannotMerge|NotMerged)[({]"
+    r"\b(?:refuse|raise|fail|fail_first_iteration|note|settle|Refusal|Reason|CannotMerge|NotMerged)[({]"
     r"|\bwhy(?:_not)? = "
 )
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)\'|//[^\n]*|[\w:]+|\S')

@@ -98,13 +98,13 @@ TEST_F(ScopesTest, AGuardHoldsWhereItsBlockIsOpen) {
 
 TEST_F(ScopesTest, ATestIsFollowedForItsReason) {
   followed_.push_back({.test = {{}, 1}, .why = "sides differ"});
-  followed_.push_back({.test = {{}, 2}, .why = "", .in_first_round = true});
+  followed_.push_back({.test = {{}, 2}, .why = "", .in_first_iteration = true});
   GraphWriter writer(call_);
   const Scopes scopes(writer, followed_);
   ASSERT_NE(scopes.followed({{}, 1}), nullptr);
   EXPECT_EQ(scopes.followed({{}, 1})->why, "sides differ");
   EXPECT_EQ(scopes.followed({{}, 2}), nullptr);
-  EXPECT_TRUE(scopes.takes_first_round({{}, 2}));
+  EXPECT_TRUE(scopes.takes_first_iteration({{}, 2}));
   EXPECT_FALSE(scopes.leaves_sizes({{}, 1}));
 }
 

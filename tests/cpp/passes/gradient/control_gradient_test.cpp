@@ -198,12 +198,12 @@ graph @f(%x: f64[2,3], %w: f64[3,3], %n: i64) {
   return %l
 })";
 
-TEST(ControlGradient, RecurrenceOfSeveralRounds) { expect_gradients_match(recurrence, 2, 3); }
-TEST(ControlGradient, RecurrenceOfOneRound) { expect_gradients_match(recurrence, 2, 1); }
-TEST(ControlGradient, RecurrenceOfNoRound) { expect_gradients_match(recurrence, 2, 0); }
+TEST(ControlGradient, RecurrenceOfSeveralIterations) { expect_gradients_match(recurrence, 2, 3); }
+TEST(ControlGradient, RecurrenceOfOneIteration) { expect_gradients_match(recurrence, 2, 1); }
+TEST(ControlGradient, RecurrenceOfNoIteration) { expect_gradients_match(recurrence, 2, 0); }
 TEST(ControlGradient, RecurrenceOfHighOrder) { expect_gradients_match(recurrence, 3, 2); }
 
-/// What a round has kept is used by several gradients, which are added up.
+/// What an iteration has kept is used by several gradients, which are added up.
 TEST(ControlGradient, SumsOfFrames) {
   expect_gradients_match(R"(
 graph @f(%x: f64[3], %w: f64[3], %n: i64) {

@@ -37,7 +37,7 @@ graph @f(%x: f32[2], %y: f32[2], %z: f32[2], %u: f32[2], %v: f32[2], %c: bool, %
   return %r
 })";
 
-TEST(Reachability, GoesThroughBranchesAndRounds) {
+TEST(Reachability, GoesThroughBranchesAndIterations) {
   const graph::Graph graph = parsed(kBranches);
   EXPECT_EQ(reaches(graph.results(), graph.inputs().first(5), Paths::any),
             std::vector<bool>(5, true));
@@ -57,7 +57,7 @@ TEST(Reachability, KnowsWhatALoopReachesForCertain) {
     return reaches(graph.results(), graph.inputs().first(5), Paths::certain);
   };
   using Flags = std::vector<bool>;
-  // The values change places, so neither start is reached by every number of rounds.
+  // The values change places, so neither start is reached by every number of iterations.
   EXPECT_EQ(certain(0), (Flags{false, false, false, false, false}));
   EXPECT_EQ(certain(1), (Flags{false, false, false, false, false}));
   EXPECT_EQ(certain(2), (Flags{false, false, false, true, false}));
