@@ -158,7 +158,7 @@ def seconds_until_caught_up(variant: Variant, eager: Variant) -> float | None:
     return spent + steps * variant.median
 
 
-def settle(variant: Variant) -> None:
+def warm_up_fully(variant: Variant) -> None:
     """Runs on until all batches have come up twice since a graph was last made or compiled."""
     made, quiet = 0, 0
     while quiet < 2 * variant.batch_count and len(variant.warm_up) < 2000:
@@ -173,7 +173,7 @@ def measure(benchmark: Benchmark, options: argparse.Namespace) -> dict:
     steps = min(100, 12 + 2 * built[0].batch_count)  # all lengths, trees and branches
     for variant in built[:2]:
         variant.warm(steps)
-    settle(built[1])
+    warm_up_fully(built[1])
     steps = len(built[1].warm_up)  # training may change what a step does: all have done as many
     built[0].warm_up += [built[0].run() for _ in range(steps - len(built[0].warm_up))]
     for variant in built[2:]:

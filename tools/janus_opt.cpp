@@ -64,7 +64,7 @@ int run_golden(const Arguments& arguments) {
       std::ofstream(path) << result.updated;
       std::cout << "updated " << path << '\n';
     }
-    // What an update cannot settle (a parse error, two inputs that differ) is still a failure.
+    // What an update cannot repair (a parse error, two inputs that differ) is still a failure.
     const auto failures =
         arguments.update ? golden::run_file(result.updated).failures : result.failures;
     for (const std::string& failure : failures) std::cerr << path << ": " << failure << '\n';

@@ -1,5 +1,5 @@
 // The type uses the C API directly because its call is the hot entry: one vectorcall that goes to
-// the dispatcher, or straight to the original once the dispatcher has settled.
+// the dispatcher, or straight to the original once the dispatcher is disabled.
 //
 // A Function behaves like the function it wraps: it binds as a method, has its name, docstring and
 // signature, passes on attributes that it does not have itself, can be referenced weakly, and is
@@ -81,13 +81,13 @@ bool has_source(FunctionObject* function) {
   Dispatcher& dispatcher = *function->dispatcher;
   if (function->function == nullptr) {
     const std::string why = cat(dispatcher.name(), ": it is not a function written in Python");
-    dispatcher.settle(Reason{ReasonCode::no_source, why, {}});
+    dispatcher.disable(Reason{ReasonCode::no_source, why, {}});
     return false;
   }
   const int flags =
       reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function->function))->co_flags;
   if ((flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0) {
-    dispatcher.settle(Reason{ReasonCode::generator, dispatcher.name(), {}});
+    dispatcher.disable(Reason{ReasonCode::generator, dispatcher.name(), {}});
     return false;
   }
   function->source = &syntax::source_of(function->function);
@@ -95,7 +95,7 @@ bool has_source(FunctionObject* function) {
   if (function->source->tree == nullptr) {
     const std::string why = cat(dispatcher.name(), ": ", function->source->why_not);
     function->source = nullptr;
-    dispatcher.settle(Reason{ReasonCode::no_source, why, {}});
+    dispatcher.disable(Reason{ReasonCode::no_source, why, {}});
     return false;
   }
   return true;
@@ -121,7 +121,7 @@ void cut_if_refused(FunctionObject* function) {
   function->cut = new CutFunction(std::move(*cut));
   function->cut->regions.insert(function->cut->regions.end(), callee.begin(), callee.end());
   for (const python::Object& region : function->cut->regions) make_part(region.get());
-  function->dispatcher->settle_as_cut();
+  function->dispatcher->disable_as_cut();
 }
 
 /// The program replaced `__code__`: drops everything that was made of the old code.
@@ -179,7 +179,7 @@ PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags,
   FunctionObject* function = as_function(object);
   try {
     forget_replaced_code(function);
-    const bool is_done = function->dispatcher->settled() && function->cut == nullptr;
+    const bool is_done = function->dispatcher->is_disabled() && function->cut == nullptr;
     if (is_done || !has_source(function))
       return PyObject_Vectorcall(function->wrapped, arguments, flags, keyword_names);
     // The call keeps the function alive, which may be deleted while it runs.

@@ -215,7 +215,7 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   std::optional<Stretch> stretch;
   if (dispatcher.is_part) stretch.emplace();
   const uint64_t graphs_before = dispatcher.counters().generated;
-  const bool was_settled = dispatcher.settled(), was_compiling = dispatcher.is_compiling();
+  const bool was_disabled = dispatcher.is_disabled(), was_compiling = dispatcher.is_compiling();
   const FrameVariables variables_now;
   Call call;
   call.tree = &tree;
@@ -233,7 +233,7 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   }
   Dispatcher::Attempt attempt = dispatcher.attempt(call);
   if (attempt.otherwise == Dispatcher::Otherwise::profile || was_compiling ||
-      dispatcher.counters().generated != graphs_before || dispatcher.settled() != was_settled)
+      dispatcher.counters().generated != graphs_before || dispatcher.is_disabled() != was_disabled)
     ++news;
   if (attempt.ran && attempt.result) {
     given = unpack_results(attempt.result.get(), variables, state.assigned.size());
@@ -261,8 +261,8 @@ bool is_within(const RegionState& state) {
 /// Neither the region nor its parts run as graphs from now on.
 void make_plain(RegionState& state, const speculate::Reason& reason) {
   state.is_plain = true;
-  state.dispatcher.settle(reason);
-  for (const auto& segment : state.cuts->segments()) segment->dispatcher.settle(reason);
+  state.dispatcher.disable(reason);
+  for (const auto& segment : state.cuts->segments()) segment->dispatcher.disable(reason);
   for (const python::Object& part : state.parts) make_plain(state_of(part.get()), reason);
 }
 
@@ -314,7 +314,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     state.was_entered = true;
     if (state.is_plain || (is_without_graphs && is_within(state))) return new_mode(Mode::plain);
     if (state.cuts->any()) return new_mode(begin_activation(state));
-    if (state.dispatcher.settled()) return new_mode(Mode::plain);
+    if (state.dispatcher.is_disabled()) return new_mode(Mode::plain);
     StatementResults given;
     const auto outcome =
         attempt(state, state.dispatcher, *state.tree, state.all, given, state.as_graph);
@@ -330,7 +330,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     if (refusal == nullptr || !state.cuts->possible()) return new_mode(Mode::plain);
     add_callee(state, *refusal);
     state.cuts->cut_whole(state.dispatcher, *refusal);
-    state.dispatcher.settle_as_cut();
+    state.dispatcher.disable_as_cut();
     return new_mode(begin_activation(state));
   });
 }
@@ -386,7 +386,7 @@ PyObject* begin_in_python(RegionState& state, size_t index) {
 PyObject* begin_segment(RegionState& state, size_t index) {
   const std::shared_ptr<Segment> segment = state.cuts->starting_at(index);
   if (is_without_graphs && timed == &state) return new_mode(Mode::plain);
-  if (segment == nullptr || segment->dispatcher.settled()) return begin_in_python(state, index);
+  if (segment == nullptr || segment->dispatcher.is_disabled()) return begin_in_python(state, index);
   StatementResults given;
   const auto outcome = attempt(state, segment->dispatcher, *segment->tree, segment->variables,
                                given, segment->as_graph);
@@ -433,10 +433,10 @@ PyObject* ran(PyObject* object, PyObject* argument) {
 /// Whether neither the region nor any part of it will run as a graph. A part that was not reached
 /// yet counts as one that may.
 bool will_not_run_as_graphs(const RegionState& state) {
-  if (!state.dispatcher.settled()) return false;
+  if (!state.dispatcher.is_disabled()) return false;
   if (!state.cuts->any()) return true;
   for (const auto& segment : state.cuts->segments())
-    if (!segment->dispatcher.settled()) return false;
+    if (!segment->dispatcher.is_disabled()) return false;
   return std::all_of(state.parts.begin(), state.parts.end(), [](const python::Object& part) {
     return state_of(part.get()).was_entered && will_not_run_as_graphs(state_of(part.get()));
   });

@@ -173,7 +173,7 @@ double Dispatcher::seconds_until_first_graph() {
 }
 
 Dispatcher::State Dispatcher::state() const {
-  if (settled_) return is_cut_ ? State::cut : State::imperative;
+  if (is_disabled_) return is_cut_ ? State::cut : State::imperative;
   if (!entries_.empty()) return State::graph;
   if (is_compiling()) return State::compiling;
   return refusals_ == 0 ? State::profiling : State::imperative;
@@ -204,7 +204,7 @@ Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
 }
 
 Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& committed) {
-  if (settled_) return {};
+  if (is_disabled_) return {};
   ++counters_.calls;
   if (fallback_) fall_back(Reason(*fallback_));
   if (generator() == nullptr || !has_tensor_access()) {
@@ -236,11 +236,11 @@ bool Dispatcher::is_without_graphs(const Environment& environment) {
   const bool is_without = measurement_.begins(news_, environment.grad_enabled);
   const AbTest& test = measurement_.test();
   if (test.verdict() == AbTest::Verdict::given_up)
-    settle({ReasonCode::limit,
-            cat("a call of ", name_, " takes ", test.with_new(), " ms as a graph and ",
-                test.with_old(), " ms in Python"),
-            {}});
-  return is_without || settled_;
+    disable({ReasonCode::limit,
+             cat("a call of ", name_, " takes ", test.with_new(), " ms as a graph and ",
+                 test.with_old(), " ms in Python"),
+             {}});
+  return is_without || is_disabled_;
 }
 
 Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
@@ -257,16 +257,16 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
   }
   if (!may_generate()) return {};
   if (times_decide && is_graphs_already()) {
-    settle({ReasonCode::limit,
-            cat(name_, " runs as ", graph_runs_within_.count, " graphs already, for ",
-                std::lround(100 * graph_runs_within_.milliseconds / profiled_), " % of its time"),
-            {}});
+    disable({ReasonCode::limit,
+             cat(name_, " runs as ", graph_runs_within_.count, " graphs already, for ",
+                 std::lround(100 * graph_runs_within_.milliseconds / profiled_), " % of its time"),
+             {}});
     return {};
   }
   if (counters_.generated > 0) {
     if (!can_afford_generation()) return {};
     penalise(policy::kPenaltyOfGoneGraphs, "the objects that graphs were made for no longer exist");
-    if (settled_) return {};
+    if (is_disabled_) return {};
   }
   return generate_and_run(call, environment, {}, committed);
 }
@@ -411,7 +411,7 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
   penalise(policy::kPenaltyOfAbort, "guards or operators inside the graph");
   if (const auto entry = std::exchange(outgrown_, nullptr))
     return outgrown(call, environment, entry, committed);
-  if (settled_ || !may_generate()) return {};
+  if (is_disabled_ || !may_generate()) return {};
   const auto found =
       std::ranges::find_if(candidates, [&](const Outcomes& each) { return !had_its_chance(each); });
   if (found == candidates.end()) return {};
@@ -437,7 +437,7 @@ void Dispatcher::pause() {
 /// for more kinds replaces it.
 Dispatcher::Attempt Dispatcher::outgrown(const Call& call, const Environment& environment,
                                          const std::shared_ptr<Entry>& entry, bool& committed) {
-  if (settled_ || !may_generate() || entry->outgrown >= policy::kMostTimesOutgrown) return {};
+  if (is_disabled_ || !may_generate() || entry->outgrown >= policy::kMostTimesOutgrown) return {};
   if (++entry->outgrown % 2 == 1) return {false, {}, Otherwise::profile};
   const int times = entry->outgrown, refusals = refusals_;
   const uint64_t generated = counters_.generated;
@@ -465,12 +465,12 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   const bool may_improve = may_generate() && !is_ever_new;
   if (may_improve && !can_afford_generation()) {
     // The value is observed all the same, for the next graph.
-    if (!settled_ && observe(call)) ++counters_.relaxations;
+    if (!is_disabled_ && observe(call)) ++counters_.relaxations;
     return {};
   }
   penalise(may_improve ? policy::kPenaltyOfMiss : policy::kPenaltyOfLastingMiss,
            mismatch.reason.details);
-  if (settled_ || !may_improve) return {};
+  if (is_disabled_ || !may_improve) return {};
   // Refusals count by assumption: calls that can't be converted must not use up the attempts of
   // others.
   const std::string& key = mismatch.reason.details;
@@ -628,7 +628,7 @@ void Dispatcher::refused(const Reason& refusal) {
   if (reason.code == ReasonCode::internal_error) throw InternalError(reason.details);
   if (!entries_.empty()) return;
   if (is_permanent(reason.code) || refusals_ >= policy::kMostRefusals) {
-    settle(reason);
+    disable(reason);
     return;
   }
   fall_back(reason);
@@ -689,16 +689,16 @@ void Dispatcher::profile_finished(double milliseconds) {
 
 void Dispatcher::penalise(int amount, const std::string& why) {
   penalty_ += amount;
-  if (penalty_ > policy::kMostPenalty) settle({ReasonCode::unstable, why, {}});
+  if (penalty_ > policy::kMostPenalty) disable({ReasonCode::unstable, why, {}});
 }
 
-void Dispatcher::settle(Reason reason) {
-  if (settled_) return;
+void Dispatcher::disable(Reason reason) {
+  if (is_disabled_) return;
   note(reason);
   entries_.clear();
   compiling_.reset();
   fall_back(reason);
-  settled_ = true;
+  is_disabled_ = true;
 }
 
 void Dispatcher::start_over(Reason reason) {
@@ -706,7 +706,7 @@ void Dispatcher::start_over(Reason reason) {
   entries_.clear();
   compiling_.reset();
   outgrown_.reset();
-  settled_ = is_cut_ = pending_ = false;
+  is_disabled_ = is_cut_ = pending_ = false;
   runs_left_ = options_.profile_runs;
   refusals_ = penalty_ = pause_ = calls_to_pause_ = 0;
   last_refusal_.reset();
@@ -717,10 +717,10 @@ void Dispatcher::start_over(Reason reason) {
   observations_ = {};
 }
 
-void Dispatcher::settle_as_cut() {
+void Dispatcher::disable_as_cut() {
   entries_.clear();
   compiling_.reset();
-  settled_ = is_cut_ = true;
+  is_disabled_ = is_cut_ = true;
 }
 
 /// Except for internal errors, which become exceptions elsewhere, and calls without tensor work,
@@ -783,7 +783,7 @@ Dispatcher::Attempt Dispatcher::out_of_memory(bool committed) {
 }
 
 Dispatcher::Attempt Dispatcher::internal_error(const std::string& what, bool committed) {
-  settle({ReasonCode::internal_error, what, {}});
+  disable({ReasonCode::internal_error, what, {}});
   std::fputs(
       cat("torchjanus: internal error in ", name_, " (", file_, ":", line_, "): ", what,
           "\n  The function runs eagerly from now on. Please report this with the function's "

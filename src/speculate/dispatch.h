@@ -74,7 +74,7 @@ class Dispatcher {
   Dispatcher& operator=(const Dispatcher&) = delete;
 
   /// Whether calls may skip attempt() from now on.
-  bool settled() const { return settled_; }
+  bool is_disabled() const { return is_disabled_; }
   /// Tries to run the call as a graph. Never throws. The call's facts_key must be set.
   Attempt attempt(const Call& call);
   /// A profiled call has ended, possibly by an exception, after so many milliseconds.
@@ -84,13 +84,13 @@ class Dispatcher {
     if (measurement_.awaits_end()) measurement_.ended(!may_leave_gradients(result));
   }
   /// Stays imperative from now on. Throws StrictFallback if fallbacks are errors.
-  void settle(Reason reason);
+  void disable(Reason reason);
   /// The converted code has been replaced: forgets all graphs and the profile.
   void start_over(Reason reason);
   /// This call can't be converted: counts and remembers the reason; later calls may try again.
   void note(Reason reason);
   /// Stays imperative as a whole, because the owner has cut its statements.
-  void settle_as_cut();
+  void disable_as_cut();
   /// The refusal for which the owner may cut a run of statements: the whole never had a graph, and
   /// more than one call was refused. Null if there is none.
   const Reason* refusal_to_cut() const;
@@ -190,7 +190,7 @@ class Dispatcher {
   const int line_;
   const DispatchOptions options_;
   int runs_left_;
-  bool settled_ = false;
+  bool is_disabled_ = false;
   bool is_cut_ = false;
   bool generating_ = false;
   bool pending_ = false;     ///< the next miss generates a graph

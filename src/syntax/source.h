@@ -19,7 +19,7 @@ struct Source {
 };
 
 /// The tree of a plain function, lambda, or method (its __func__), cached by code object. The node
-/// is found by compiling candidates and comparing the code with its positions; that settles two
+/// is found by compiling candidates and comparing the code with its positions; that tells apart two
 /// lambdas on one line, decorators, and notebook cells in linecache. Never raises; leaves the
 /// current Python exception as it is.
 const Source& source_of(PyObject* function);

@@ -31,7 +31,7 @@ void operation_may_fail(const Frame& frame) {
 /// An operator may compute a result in several ways, which give dimensions of one element different
 /// strides: the memory is the same. Where a run can't be given up any more, what really lies
 /// otherwise is copied.
-bool PlannedRun::settle_layout(const Instruction& instruction, size_t output, Slot& made) {
+bool PlannedRun::ensure_layout(const Instruction& instruction, size_t output, Slot& made) {
   if (!made.is_tensor()) return true;
   const Layout& wanted = frame_.learned[instruction.outputs[output]].layout;
   if (library_.has_layout(made, wanted)) return true;
@@ -57,7 +57,7 @@ bool PlannedRun::run_fresh(const Instruction& instruction) {
       {frame_.slots.data(), instruction.inputs, instruction.outputs});
   for (size_t i = 0; i < instruction.outputs.size(); ++i) {
     Slot& made = frame_.slots[instruction.outputs[i]];
-    if (!settle_layout(instruction, i, made)) return false;
+    if (!ensure_layout(instruction, i, made)) return false;
   }
   return true;
 }
@@ -92,7 +92,7 @@ bool PlannedRun::put_into_place(const Plan::Placed& call) {
     if (data == placement.memory && library_.has_layout(made, wanted)) continue;
     Layout layout = library_.layout(made);
     if (layout.sizes != wanted.sizes || layout.dtype != wanted.dtype) {
-      return settle_layout(instruction, placement.output, made);
+      return ensure_layout(instruction, placement.output, made);
     }
     if (data == placement.memory && layout.has_strides(wanted.strides)) continue;
     if (lies_in_a_place(call.placements, data)) move_away(made, std::move(layout), library_);
@@ -130,7 +130,7 @@ bool PlannedRun::run_placed(Plan::Placed& call) {
   for (size_t i = 0; i < call.made.size(); ++i) {
     Slot& made = slots[call.made[i]];
     if (made.is_empty()) continue;
-    if (!settle_layout(instruction, i, made)) return false;
+    if (!ensure_layout(instruction, i, made)) return false;
     slots[instruction.outputs[i]] = std::move(made);
   }
   return true;

@@ -39,7 +39,7 @@ class PlannedRun {
   void leave_places(const Plan::Placed& call);
   bool put_into_place(const Plan::Placed& call);
   /// Whether a result lies as in the first run, or can be made to.
-  bool settle_layout(const Instruction& instruction, size_t output, Slot& made);
+  bool ensure_layout(const Instruction& instruction, size_t output, Slot& made);
 
   const Code& code_;
   Plan& plan_;

@@ -166,7 +166,7 @@ void Instance::run_ordinarily(std::span<const Slot> cells, std::span<Slot> resul
     learn_operands(code_, frame_, library_);
   }
   OrdinaryRun run(code_, library_, frame_, may_plan);
-  if (!run.run() || !run.settle_results()) return;
+  if (!run.run() || !run.materialise_results()) return;
   finish(code_, library_, frame_, cells, results, rebound);
   learned_ = true;
 }
@@ -186,7 +186,7 @@ void Instance::run_planned(std::span<Slot> results, std::span<Slot> rebound) {
   timing_.started = steady_seconds();
   const bool ran = run.run(rebound);
   timing_.seconds = steady_seconds() - timing_.started;
-  if (ran && OrdinaryRun(code_, library_, frame_, false).settle_results())
+  if (ran && OrdinaryRun(code_, library_, frame_, false).materialise_results())
     run.give(results, rebound);
 }
 

@@ -30,7 +30,8 @@ bool OrdinaryRun::run_blocks(const Instruction& instruction) {
   while (!activations.stack.empty()) {
     Activation& top = activations.stack.back();
     if (top.next == top.sequence->instructions.size()) {
-      if (top.kind == Activation::Kind::test && !settle(frame_.slots[top.sequence->results[0]]))
+      if (top.kind == Activation::Kind::test &&
+          !materialise(frame_.slots[top.sequence->results[0]]))
         return false;
       leave();
       continue;
@@ -48,7 +49,7 @@ bool OrdinaryRun::run_blocks(const Instruction& instruction) {
 
 bool OrdinaryRun::enter(const Instruction& instruction) {
   if (instruction.action == Action::call) return enter_call(instruction);
-  if (instruction.action == Action::choose && !settle(frame_.slots[instruction.inputs[0]]))
+  if (instruction.action == Action::choose && !materialise(frame_.slots[instruction.inputs[0]]))
     return false;
   if (instruction.action == Action::choose) {
     enter_choice(instruction);

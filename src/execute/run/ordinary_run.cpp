@@ -78,7 +78,7 @@ Repeated* OrdinaryRun::repeated(const Instruction& instruction) {
 }
 
 /// Puts the tensor in the place of a row, or those of the rows that a container holds.
-bool OrdinaryRun::settle(Slot& slot) {
+bool OrdinaryRun::materialise(Slot& slot) {
   if (!is_row(slot) && slot.kind() != Slot::Kind::container) return true;
   if (!compute_rows()) return false;
   if (is_row(slot)) {
@@ -91,15 +91,15 @@ bool OrdinaryRun::settle(Slot& slot) {
   return true;
 }
 
-bool OrdinaryRun::settle(std::span<const uint32_t> slots) {
+bool OrdinaryRun::materialise(std::span<const uint32_t> slots) {
   return std::all_of(slots.begin(), slots.end(),
-                     [&](uint32_t slot) { return settle(frame_.slots[slot]); });
+                     [&](uint32_t slot) { return materialise(frame_.slots[slot]); });
 }
 
-bool OrdinaryRun::settle_results() {
+bool OrdinaryRun::materialise_results() {
   if (!puts_off_) return true;
   if (!compute_rows()) return false;
-  return settle(code_.body.results);
+  return materialise(code_.body.results);
 }
 
 bool OrdinaryRun::run(const Sequence& sequence) {
@@ -112,7 +112,7 @@ bool OrdinaryRun::run(const Sequence& sequence) {
 
 bool OrdinaryRun::run(const Instruction& instruction) {
   if (puts_off_ && rows_ == nullptr && looks_into_tensors(instruction) &&
-      !settle(instruction.inputs))
+      !materialise(instruction.inputs))
     return false;
   switch (instruction.action) {
     case Action::rows:
@@ -183,7 +183,7 @@ bool OrdinaryRun::run_control(const Instruction& instruction) {
   in_block_ = true;
   const bool done =
       instruction.action == Action::heap ? run_heap(instruction) : run_blocks(instruction);
-  const bool computed = done && compute_last_rows(instruction) && settle_outputs(instruction);
+  const bool computed = done && compute_last_rows(instruction) && materialise_outputs(instruction);
   in_block_ = false;
   for (Repeated& repeated : frame_.repeated) repeated.forget_large_tensors();
   learn_ = learns;
@@ -202,7 +202,7 @@ bool OrdinaryRun::compute_last_rows(const Instruction& instruction) {
 
 /// What comes out of blocks are tensors, containers as they are: what is in them is looked at in
 /// blocks again.
-bool OrdinaryRun::settle_outputs(const Instruction& instruction) {
+bool OrdinaryRun::materialise_outputs(const Instruction& instruction) {
   for (const uint32_t slot : instruction.outputs) {
     Slot& value = frame_.slots[slot];
     if (!is_row(value)) continue;

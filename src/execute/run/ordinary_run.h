@@ -26,7 +26,7 @@ class OrdinaryRun {
   bool run_control(const Instruction& instruction);
   /// Computes what was put off, and puts tensors in the place of what is not known to be more than
   /// an invocation's result, for those outside of the run.
-  bool settle_results();
+  bool materialise_results();
 
  private:
   // What is put off (ordinary_run.cpp):
@@ -35,9 +35,9 @@ class OrdinaryRun {
   bool run_rows(const Sequence& inner, RowsOfNumber* known);
   Repeated* repeated(const Instruction& instruction);
   bool compute_last_rows(const Instruction& instruction);
-  bool settle_outputs(const Instruction& instruction);
-  bool settle(Slot& slot);
-  bool settle(std::span<const uint32_t> slots);
+  bool materialise_outputs(const Instruction& instruction);
+  bool materialise(Slot& slot);
+  bool materialise(std::span<const uint32_t> slots);
   bool run(const Sequence& sequence);
   bool run(const Instruction& instruction);
   bool run_dimension(const Instruction& instruction);

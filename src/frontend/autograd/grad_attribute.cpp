@@ -54,7 +54,8 @@ void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
 }
 
 void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
-  if (tensor->source == nullptr || !tensor->is_leaf) expect_settled(read_grad(interpreter, tensor));
+  if (tensor->source == nullptr || !tensor->is_leaf)
+    expect_narrowed(read_grad(interpreter, tensor));
   if (!is_none(tensor->grad)) set_grad(*tensor, interpreter.none());
 }
 

@@ -41,7 +41,7 @@ Value matrix_transposed(Interpreter& interpreter, const std::shared_ptr<Tensor>&
 }
 
 /// While a hook runs, only its own leaf's gradient is known to be there, or not yet.
-void check_grad_is_settled(const Interpreter& interpreter, const Tensor& tensor) {
+void check_grad_is_known(const Interpreter& interpreter, const Tensor& tensor) {
   if (interpreter.hook_of != nullptr && interpreter.hook_of != &tensor)
     interpreter.refuse(ReasonCode::hook, "a leaf (it looks at the gradient of another)");
 }
@@ -74,7 +74,7 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
   if (name == "grad") {
     if (is_leaf_view(*tensor))
       interpreter.refuse(ReasonCode::autograd, "the .grad of a view taken without gradients");
-    check_grad_is_settled(interpreter, *tensor);
+    check_grad_is_known(interpreter, *tensor);
     Value grad = read_grad(interpreter, tensor);
     const auto* optional = as<Optional>(grad);
     return optional != nullptr && interpreter.sees_all_grads ? optional->value : grad;
@@ -105,7 +105,7 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
 bool write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                            const std::string& name, const Value& value) {
   if (name == "grad") {
-    check_grad_is_settled(interpreter, *tensor);
+    check_grad_is_known(interpreter, *tensor);
     write_grad(interpreter, tensor, value);
   } else if (name == "requires_grad") {
     CallArguments arguments;

@@ -272,8 +272,8 @@ class Loop final : public Scope {
   std::set<const AbstractValue*> kept_;
   std::set<const AbstractValue*> held_;  ///< of those that iterations replace: they can't be parts
   bool holds_unseen_ = false;            ///< by a method or an iterator
-  bool settled_ = false;
-  std::string changing_;  ///< for reports: what was not settled in the last attempt
+  bool at_fixpoint_ = false;
+  std::string changing_;  ///< for reports: what did not reach a fixpoint in the last attempt
   bool begins_ = false;   ///< the first iteration always comes
   int attempt_ = 0;
   bool tracks_ = false;           ///< a gradient flows from iteration to iteration

@@ -12,7 +12,7 @@
 namespace janus::frontend {
 
 bool Loop::collect_changes() {
-  settled_ = true;
+  at_fixpoint_ = true;
   tracks_ = needs_iteration_ = moves_ = holds_unseen_ = false;
   replaced_.clear();
   kept_.clear();
@@ -26,7 +26,7 @@ bool Loop::collect_changes() {
     ends_.insert(ends_.end(), pending.ends.begin(), pending.ends.end());
     end_roots_.insert(end_roots_.end(), pending.roots.begin(), pending.roots.end());
   }
-  return settled_;
+  return at_fixpoint_;
 }
 
 /// Of each member of the state, whether and how it goes from iteration to iteration.
@@ -116,7 +116,7 @@ void Loop::add_place(const Heap::Table& now, const Heap::Change& change) {
   Heap::Table& table = heap_.table_of(now.target);
   table.paths.insert(now.paths.begin(), now.paths.end());
   table.changes.push_back({change.key, at_entry, change.at_entry});
-  settled_ = false;
+  at_fixpoint_ = false;
 }
 
 void Loop::collect_real_list(PyObject* object, const Heap::List& now) {
@@ -129,7 +129,7 @@ void Loop::collect_real_list(PyObject* object, const Heap::List& now) {
   Heap::List& list = heap_.list_of(object, now.source);
   list.paths.insert(now.paths.begin(), now.paths.end());
   before_.objects.add(*list.appended);
-  settled_ = false;
+  at_fixpoint_ = false;
 }
 
 bool Loop::collect_list(Sequence& sequence, const Elements& initial) {
@@ -146,14 +146,14 @@ bool Loop::collect_list(Sequence& sequence, const Elements& initial) {
   if (end->front != growth->second.front) {
     growth->second.front = end->front;
     growth->second.undecided = false;
-    settled_ = false;
+    at_fixpoint_ = false;
   }
   ends_.insert(ends_.end(), end->lists.begin(), end->lists.end());
   return true;
 }
 
 void Loop::begin_growth(Sequence& sequence, const Elements& initial) {
-  settled_ = false;
+  at_fixpoint_ = false;
   Growth growth;
   if (const Rolled* before = initial.rolled().get()) {
     growth.form = before->form;
@@ -194,7 +194,7 @@ void Loop::collect_contents(Tensor& tensor, const TensorState& initial) {
     if (tracked_contents_.insert(&tensor).second) {
       if (attempt_ > 0)
         fail_first_iteration("a tensor requires a gradient only after several iterations");
-      settled_ = false;
+      at_fixpoint_ = false;
     }
   } else if (tensor.requires_grad != initial.requires_grad || tensor.is_leaf != initial.is_leaf) {
     fail_first_iteration("a tensor becomes part of autograd's graph in it");
@@ -210,7 +210,7 @@ void Loop::collect_contents(Tensor& tensor, const TensorState& initial) {
   tracks_ = tracks_ || tensor.requires_grad;
   if (!carried) {
     passages_[&tensor];
-    settled_ = false;
+    at_fixpoint_ = false;
   }
   ends_.push_back(tensor.value);
 }
@@ -246,16 +246,16 @@ void Loop::join_slot(Changeable& object, const std::string& key, const Value& in
   pending_ = {};
   std::string why;
   const auto replaced = replaced_;
-  const bool was_settled = settled_;
+  const bool was_at_fixpoint = at_fixpoint_;
   if (!join(passage, initial, end, why)) {
     if (!may_be_unmerged) fail_first_iteration(why);
     replaced_ = replaced;
     passage = Passage{Passage::Kind::unmerged, {}};
     passage.why_not = why;
-    settled_ = false;
+    at_fixpoint_ = false;
     pending_ = {};
   }
-  if (was_settled && !settled_ && dynamic_cast<const Variables*>(&object) != nullptr)
+  if (was_at_fixpoint && !at_fixpoint_ && dynamic_cast<const Variables*>(&object) != nullptr)
     changing_ = cat(": ", key, " still changes");
   if (passage.kind == Passage::Kind::same) return;
   passages_[&object][key] = passage;

@@ -72,7 +72,7 @@ bool Loop::join(Passage& passage, const Value& initial, const Value& end, std::s
   if (becomes_either(passage, initial, end)) {
     passage = Passage{Passage::Kind::either, {}};
     passage.kinds = *kinds_of_numbers(initial, end);
-    settled_ = false;
+    at_fixpoint_ = false;
   }
   if (passage.kind == Passage::Kind::either) return join_either(passage, initial, end, why);
   if (passage.kind == Passage::Kind::same) {
@@ -83,7 +83,7 @@ bool Loop::join(Passage& passage, const Value& initial, const Value& end, std::s
     if ((initial == nullptr && end != nullptr && may_begin_certainly()) ||
         as<Undefined>(initial) != nullptr) {
       passage = Passage{Passage::Kind::last, {}};
-      settled_ = false;
+      at_fixpoint_ = false;
     }
   }
   if (passage.kind == Passage::Kind::last) return join_last(passage, initial, end, why);
@@ -92,7 +92,7 @@ bool Loop::join(Passage& passage, const Value& initial, const Value& end, std::s
       why = "it is not set in each iteration";
       return false;
     }
-    settled_ = false;
+    at_fixpoint_ = false;
     const auto parts = parts_of(initial);
     passage = parts && parts_of(end)
                   ? Passage{Passage::Kind::parts, std::vector<Passage>(parts->size())}
@@ -170,7 +170,7 @@ void Loop::check_replacements() {
     if (is_changed || holds_unseen_ || kept_.contains(initial) || kept_.contains(end) ||
         !by_initial.emplace(initial, end).second || !by_end.emplace(end, initial).second) {
       held_.insert(initial);
-      settled_ = false;
+      at_fixpoint_ = false;
     }
   }
 }
@@ -203,7 +203,7 @@ bool Loop::join_last(Passage& passage, const Value& initial, const Value& end, s
     why = "it is not set in each iteration to a number or tensor";
     return false;
   }
-  if (before != passage.types) settled_ = false;
+  if (before != passage.types) at_fixpoint_ = false;
   needs_iteration_ = needs_iteration_ || initial == nullptr;
   return true;
 }
@@ -299,7 +299,7 @@ bool Loop::join_object(Passage& passage, const Value& initial, const Value& end,
   const size_t count = passage.classes.size();
   passage.classes = united(std::move(passage.classes), possible_classes(interpreter_, initial));
   passage.classes = united(std::move(passage.classes), possible_classes(interpreter_, end));
-  if (passage.classes.size() != count) settled_ = false;
+  if (passage.classes.size() != count) at_fixpoint_ = false;
   if (passage.classes.empty()) {
     why = "an object of which nothing was seen";
     return false;
@@ -326,7 +326,7 @@ bool Loop::join_tracked(Passage& passage, const Tensor& first, const Tensor& las
     return false;
   }
   passage.tracked = true;
-  settled_ = false;
+  at_fixpoint_ = false;
   return true;
 }
 

@@ -12,15 +12,15 @@ namespace janus::frontend {
 Value for_both(Interpreter& interpreter, const Value& value,
                const std::function<Value(const Value&)>& use) {
   if (as<Either>(value) == nullptr) return nullptr;
-  const Value now = settled(interpreter, value);
+  const Value now = narrowed(interpreter, value);
   const auto either = shared_as<Either>(now);
   if (either == nullptr) return use(now);
   if (!has_room_for_fork(interpreter) || interpreter.followed(either->test) != nullptr)
     throw CannotMerge{either->test, either->why};
   return choose(
       interpreter, {.known = std::nullopt, .flag = either->flag, .example = {}}, either->test,
-      [&] { return use(settled(interpreter, either->if_true)); },
-      [&] { return use(settled(interpreter, either->if_false)); });
+      [&] { return use(narrowed(interpreter, either->if_true)); },
+      [&] { return use(narrowed(interpreter, either->if_false)); });
 }
 
 Value for_both(Interpreter& interpreter, const Value& left, const Value& right,

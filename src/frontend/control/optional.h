@@ -12,7 +12,7 @@
 namespace janus::frontend {
 
 /// What `use` makes of each of two values, merged behind a branch on which of them it is; null: the
-/// value is no Either that is unsettled here.
+/// value is no Either that is not narrowed here.
 Value for_both(Interpreter& interpreter, const Value& value,
                const std::function<Value(const Value&)>& use);
 /// The same of the first such one of two operands.

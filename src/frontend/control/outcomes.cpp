@@ -28,7 +28,7 @@ Value value_unless_raised(Interpreter& interpreter, PyObject* type,
   return value;
 }
 
-Value settle_outcome(Interpreter& interpreter, const Value& result) {
+Value value_where_returned(Interpreter& interpreter, const Value& result) {
   const auto* outcome = as<Outcome>(result);
   if (outcome == nullptr) return result;
   const Truth raises = truth_of(interpreter, outcome->raises);

@@ -15,6 +15,6 @@ Value value_unless_raised(Interpreter& interpreter, PyObject* type,
 
 /// What a call of a function gives where the function may raise: goes on with the side that
 /// returns.
-Value settle_outcome(Interpreter& interpreter, const Value& result);
+Value value_where_returned(Interpreter& interpreter, const Value& result);
 
 }  // namespace janus::frontend

@@ -9,7 +9,7 @@ namespace janus::frontend {
 using python::Object;
 
 PyTypeObject* class_of(const Value& value) {
-  expect_settled(value);
+  expect_narrowed(value);
   switch (value->kind) {
     case ValueKind::known:
       return Py_TYPE(as<Known>(value)->object.get());

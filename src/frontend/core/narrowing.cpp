@@ -8,11 +8,11 @@
 
 namespace janus::frontend {
 
-Value settled(Scopes& scopes, const Value& value) {
+Value narrowed(Scopes& scopes, const Value& value) {
   if (const auto* either = as<Either>(value)) {
     if (const std::optional<bool> outcome = scopes.outcome_of(either->flag))
-      return settled(scopes, *outcome ? either->if_true : either->if_false);
-    scopes.unsettled = either->test;
+      return narrowed(scopes, *outcome ? either->if_true : either->if_false);
+    scopes.not_narrowed = either->test;
     return value;
   }
   const auto* optional = as<Optional>(value);
@@ -20,19 +20,19 @@ Value settled(Scopes& scopes, const Value& value) {
   if (const std::optional<bool> is_there = scopes.outcome_of(optional->flag))
     return *is_there ? optional->value
                      : std::make_shared<Known>(python::Object::borrow(Py_None), nullptr);
-  scopes.unsettled = optional->test;
+  scopes.not_narrowed = optional->test;
   return value;
 }
 
-void expect_settled(const Value& value) {
+void expect_narrowed(const Value& value) {
   if (const auto* optional = as<Optional>(value))
     throw CannotMerge{optional->test, "something is None on one side"};
   if (const auto* either = as<Either>(value)) throw CannotMerge{either->test, either->why};
 }
 
-void expect_settled(const CallArguments& arguments) {
-  for (const Value& value : arguments.positional) expect_settled(value);
-  for (const auto& [name, value] : arguments.keywords) expect_settled(value);
+void expect_narrowed(const CallArguments& arguments) {
+  for (const Value& value : arguments.positional) expect_narrowed(value);
+  for (const auto& [name, value] : arguments.keywords) expect_narrowed(value);
 }
 
 void check_merged(const Value& variable) {

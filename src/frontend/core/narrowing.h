@@ -9,12 +9,12 @@ namespace janus::frontend {
 class Scopes;
 
 /// What the value is at this point, where that is known; else the value itself.
-Value settled(Scopes& scopes, const Value& value);
+Value narrowed(Scopes& scopes, const Value& value);
 
 /// Gives up the branch that the value came from if it is an Optional.
-void expect_settled(const Value& value);
+void expect_narrowed(const Value& value);
 
-void expect_settled(const CallArguments& arguments);
+void expect_narrowed(const CallArguments& arguments);
 
 /// A variable that two sides of a branch left with different things can't be read.
 void check_merged(const Value& variable);

@@ -73,9 +73,9 @@ class Scopes {
   /// Whether sizes in which the sides of that branch differ are left to the run.
   bool leaves_sizes(const TestKey& test) const;
   /// The test that is to be followed if what is interpreted now can't be converted.
-  const std::optional<TestKey>& suspect() const { return suspect_ ? suspect_ : unsettled; }
+  const std::optional<TestKey>& suspect() const { return suspect_ ? suspect_ : not_narrowed; }
   /// The branch that the Optional came from that was read last.
-  std::optional<TestKey> unsettled;
+  std::optional<TestKey> not_narrowed;
   /// Which test or loop of the program an `if` or `while` node is.
   std::unordered_map<const graph::Node*, TestKey> scope_nodes;
   /// Loops of more iterations are in the graph also where their number is always the same.

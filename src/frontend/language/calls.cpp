@@ -180,11 +180,11 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
         }))
       return both;
   if (Handler handler = special_handler(object)) {
-    expect_settled(arguments);
+    expect_narrowed(arguments);
     assume_meaning(interpreter, known);
     if (Value result = handler(interpreter, arguments)) return result;
   }
-  if (!PyFunction_Check(object) && !PyMethod_Check(object)) expect_settled(arguments);
+  if (!PyFunction_Check(object) && !PyMethod_Check(object)) expect_narrowed(arguments);
   if (Value result = call_operator(interpreter, object, arguments)) {
     assume_meaning(interpreter, known);
     return result;

@@ -149,8 +149,8 @@ Value number_identity(Interpreter& interpreter, CompareOperator op, const Value&
 
 bool are_identical(Interpreter& interpreter, const Value& left, const Value& right) {
   if (left == right) return true;
-  expect_settled(left);
-  expect_settled(right);
+  expect_narrowed(left);
+  expect_narrowed(right);
   if (may_be_one_view(left, right))
     interpreter.refuse(ReasonCode::expression, "whether two views are one object");
   const EntryObject one = entry_object_of(left), other = entry_object_of(right);

@@ -106,7 +106,7 @@ Truth compute_truth(Interpreter& interpreter, const Value& value) {
       return {.known = true};
     case ValueKind::optional:
     case ValueKind::either:
-      expect_settled(value);
+      expect_narrowed(value);
       break;
     case ValueKind::deferred:
     case ValueKind::outcome:

@@ -357,7 +357,7 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
 }  // namespace
 
 Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
-  return refreshed(interpreter, settled(interpreter, evaluate_node(interpreter, expression)));
+  return refreshed(interpreter, narrowed(interpreter, evaluate_node(interpreter, expression)));
 }
 
 }  // namespace janus::frontend

@@ -133,7 +133,7 @@ Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code
       return run_body(interpreter, &tree.body,
                       tree.lambda != nullptr ? tree.lambda->body : nullptr);
     });
-    return settle_outcome(interpreter, result);
+    return value_where_returned(interpreter, result);
   };
   if (tree.scope->has_yield || interpreter.is_library(tree)) return run(variables);
   return recursion_of(interpreter)
@@ -190,7 +190,7 @@ Value call_closure(Interpreter& interpreter, const Closure& closure,
     if (is_generator) return run_generator(interpreter, frame, *closure.body);
     const Value result = interpreter.run_frame(
         frame, [&] { return run_body(interpreter, closure.body, closure.expression); });
-    return settle_outcome(interpreter, result);
+    return value_where_returned(interpreter, result);
   };
   if (is_generator || interpreter.is_library(*closure.code->tree)) return run(variables);
   return recursion_of(interpreter)

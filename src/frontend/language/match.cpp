@@ -152,7 +152,7 @@ class Matcher {
     const auto next = [&, index](const Bindings& inner) {
       return match_all(parts, index + 1, inner, matched, failed);
     };
-    return match(*parts[index].first, settled(interpreter_, parts[index].second), bindings, next,
+    return match(*parts[index].first, narrowed(interpreter_, parts[index].second), bindings, next,
                  failed);
   }
 

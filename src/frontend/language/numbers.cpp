@@ -45,7 +45,7 @@ Value convert_number(Interpreter& interpreter, const Value& value, Type::Kind ki
 
 Value plain_number(Interpreter& interpreter, const Value& value,
                    std::initializer_list<std::string> methods) {
-  expect_settled(value);
+  expect_narrowed(value);
   const auto* known = as<Known>(value);
   if (known == nullptr || !PyLong_Check(known->object.get()) || is_number(value)) return value;
   PyTypeObject* const type = Py_TYPE(known->object.get());

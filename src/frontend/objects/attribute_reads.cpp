@@ -36,7 +36,7 @@ Value attribute_or_null(Interpreter& interpreter, const Value& value, const std:
   if (Value both = for_both(interpreter, value,
                             [&](const Value& one) { return attribute(interpreter, one, name); }))
     return both;
-  expect_settled(value);
+  expect_narrowed(value);
   switch (value->kind) {
     case ValueKind::known: {
       if (name == "__class__") return type_of(interpreter, value);

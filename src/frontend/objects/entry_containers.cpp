@@ -178,7 +178,7 @@ Value open_dict(Interpreter& interpreter, const Known& known) {
 }  // namespace
 
 Value open_container(Interpreter& interpreter, const Value& value) {
-  expect_settled(value);
+  expect_narrowed(value);
   const auto* known = as<Known>(value);
   if (known == nullptr) return value;
   PyObject* object = known->object.get();

@@ -170,8 +170,8 @@ bool contains_key(Interpreter& interpreter, const Value& container, const Value&
 }  // namespace
 
 Value membership(Interpreter& interpreter, const Value& container, const Value& element) {
-  expect_settled(container);
-  expect_settled(element);
+  expect_narrowed(container);
+  expect_narrowed(element);
   const Value shadow = as<Number>(element) != nullptr ? opened(interpreter, container) : container;
   if (as<Number>(element) != nullptr) {
     if (const auto* dictionary = as<Dictionary>(shadow))

@@ -81,7 +81,7 @@ Value called_text(Interpreter& interpreter, const Value& method, const CallArgum
 
 Value called_iterator(Interpreter& interpreter, const Value& method) {
   const Value result = call(interpreter, method, {});
-  expect_settled(result);
+  expect_narrowed(result);
   if (as<Iterator>(result) != nullptr || has_written(result, "__next__")) return result;
   const PyTypeObject* const type = class_of_result(interpreter, result, "__iter__");
   if (type->tp_iternext == nullptr || type->tp_iternext == _PyObject_NextNotImplemented)

@@ -52,9 +52,9 @@ Flattening OutsideChanges::end_places() {
       [&](const AbstractValue& object) { return existed(object); });
   for (OutsidePlace& place : function_.places) {
     TreeSpec spec = values.take(place.get(interpreter_), place.describe());
-    if (join_strides(place.spec, spec)) function_.is_settled = false;
+    if (join_strides(place.spec, spec)) function_.at_fixpoint = false;
     if (!same_spec(place.spec, spec)) refuse(place.describe() + " changes its kind");
-    if (add_classes(place.spec, spec)) function_.is_settled = false;
+    if (add_classes(place.spec, spec)) function_.at_fixpoint = false;
   }
   return values;
 }
@@ -65,7 +65,7 @@ void OutsideChanges::add_place(OutsidePlace place, const Value& initial) {
                   [&](const OutsidePlace& each) { return each.is_same(place); }))
     return;
   if (initial == nullptr) refuse("it makes " + place.describe());
-  function_.is_settled = false;
+  function_.at_fixpoint = false;
   Flattening values(
       interpreter_, [](const std::string&) { return true; },
       [](const AbstractValue&) { return true; });
@@ -150,7 +150,7 @@ void OutsideChanges::collect_heap() {
     Heap::List& before = heap_.list_of(object, list.source);
     before.paths.insert(list.paths.begin(), list.paths.end());
     before_.objects.add(*before.appended);
-    function_.is_settled = false;
+    function_.at_fixpoint = false;
   }
 }
 
@@ -185,7 +185,7 @@ void OutsideChanges::check_lists(size_t count) {
     GrowingList& growth = function_.growths[i];
     const Rolled* end = growth.list->elements.rolled().get();
     if (end == nullptr) refuse("a list is emptied or filled anew in it");
-    if (end->front != growth.front) function_.is_settled = false;
+    if (end->front != growth.front) function_.at_fixpoint = false;
     growth.front = end->front;
     growth.undecided = growth.undecided && end->undecided;
   }
@@ -194,7 +194,7 @@ void OutsideChanges::check_lists(size_t count) {
 void OutsideChanges::begin_growth(Sequence& sequence, const Elements& initial) {
   if (!sequence.is_list || sequence.source != nullptr || sequence.viewed != nullptr)
     refuse("it changes a list that existed before the call");
-  function_.is_settled = false;
+  function_.at_fixpoint = false;
   GrowingList growth;
   growth.list = std::static_pointer_cast<Sequence>(sequence.shared_from_this());
   for (PyObject* object : heap_.list_order())

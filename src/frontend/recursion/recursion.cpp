@@ -202,7 +202,7 @@ bool Recursion::fits(RecursiveFunction& function, const Parameters& given) {
   if (grew && !function.is_building) return false;
   if (grew) {
     function.parameters = std::move(wider);
-    function.is_settled = false;
+    function.at_fixpoint = false;
   }
   return true;
 }

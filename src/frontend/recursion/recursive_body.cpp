@@ -83,7 +83,7 @@ bool RecursiveBody::interpret_first() {
 /// Interprets the body once more; true if that found nothing new.
 bool RecursiveBody::interpret(bool first) {
   reset();
-  function_.is_settled = true;
+  function_.at_fixpoint = true;
   block_ = std::make_unique<graph::Block>();
   interpreter_.enter_block(*block_);
   auto variables = std::make_shared<Variables>();
@@ -130,14 +130,14 @@ bool RecursiveBody::note_result(const Value& result, const Passed& given) {
   TreeSpec spec = results.take(result, "its result");
   Passed given_back;
   given_back.add(results);
-  if (function_.is_settled) given_back.add(outside_.end_places());
+  if (function_.at_fixpoint) given_back.add(outside_.end_places());
   std::vector<ResultAliases> aliases = find_aliases(given_back, given);
   block_->results = given_back.values;
   for (const GrowingList& growth : function_.growths)
     if (const Rolled* end = growth.list->elements.rolled().get())
       block_->results.insert(block_->results.end(), end->lists.begin(), end->lists.end());
   const bool has_same_spec = function_.result && same_spec(*function_.result, spec);
-  const bool same = has_same_spec && function_.is_settled && aliases == function_.aliases &&
+  const bool same = has_same_spec && function_.at_fixpoint && aliases == function_.aliases &&
                     !add_classes(*function_.result, spec);
   if (has_same_spec) add_classes(spec, *function_.result);
   function_.result = std::move(spec);

@@ -55,7 +55,7 @@ void RecursiveCall::take_places() {
       [](const AbstractValue&) { return true; });
   for (OutsidePlace& place : function_.places) {
     TreeSpec spec = values.take(place.get(interpreter_), place.describe());
-    if (function_.is_building && join_strides(place.spec, spec)) function_.is_settled = false;
+    if (function_.is_building && join_strides(place.spec, spec)) function_.at_fixpoint = false;
     TreeSpec known = place.spec;
     if (join_strides(known, spec) || !same_spec(known, spec))
       interpreter_.refuse(ReasonCode::dynamic_value,

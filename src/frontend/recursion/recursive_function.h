@@ -67,7 +67,7 @@ struct RecursiveFunction {
   std::vector<GrowingList> growths;
   std::vector<OutsidePlace> places;  ///< that activations change
   bool is_building = true;
-  bool is_settled = true;             ///< whether the last interpretation found nothing new
+  bool at_fixpoint = true;            ///< whether the last interpretation found nothing new
   RecursiveBody* building = nullptr;  ///< while its body is interpreted
 
   bool grows(const Changeable* object) const {

@@ -343,7 +343,7 @@ bool needs_view(const graph::OpDef& op) { return op.sees == graph::Sees::viewed;
 /// What eager makes of the operand's strides: a view that there isn't raises, and a reshape that
 /// copies puts the elements in order, which later passes must not undo. Null: only the run knows
 /// whether there is such a view.
-graph::Node* settle_reshaping(Interpreter& interpreter, OperatorCall& call, graph::Node* node) {
+graph::Node* reshaped_as_in_eager(Interpreter& interpreter, OperatorCall& call, graph::Node* node) {
   const graph::OpDef& op = *node->op;
   if (!needs_view(op) && !may_copy(op)) return node;
   const Reshaping reshaping = reshaping_by(*node, *call.tensors[0]);
@@ -387,7 +387,7 @@ Value call_overload(Interpreter& interpreter, const OperatorForm& form, const gr
             : interpreter.builder().append(op, call.operands, std::move(call.attributes));
     interpreter.mark(speculate::LineMark::Kind::graph);
     assume_that_numbers_fit(interpreter, *node);
-    node = settle_reshaping(interpreter, call, node);
+    node = reshaped_as_in_eager(interpreter, call, node);
     if (node == nullptr) {
       why.strides_unknown = true;
       return nullptr;

@@ -205,7 +205,7 @@ class Accumulation {
       : interpreter_(interpreter), leaf_(std::move(leaf)), gradient_(gradient), reached_(reached) {}
 
   void run() {
-    const Value current = settled(interpreter_, read_grad(interpreter_, leaf_));
+    const Value current = narrowed(interpreter_, read_grad(interpreter_, leaf_));
     if (const auto* optional = as<Optional>(current)) return add_to_optional(*optional);
     if (auto existing = shared_as<Tensor>(current))
       return where_reached([&] { add_to(*existing); });

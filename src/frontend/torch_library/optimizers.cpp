@@ -147,7 +147,7 @@ class Step {
       for (const Value& parameter : elements_of(interpreter_, parameters)) {
         auto tensor = shared_as<Tensor>(parameter);
         if (tensor == nullptr) return false;
-        const Value grad = settled(interpreter_, read_grad(interpreter_, tensor));
+        const Value grad = narrowed(interpreter_, read_grad(interpreter_, tensor));
         const auto* optional = as<Optional>(grad);
         if (optional == nullptr && as<Tensor>(grad) == nullptr) continue;
         graph::Value* flag = optional == nullptr ? nullptr : optional->flag;
@@ -217,7 +217,7 @@ Value call_zero_grad(Interpreter& interpreter, const Arguments& arguments) {
         continue;
       }
       Value grad = attribute(interpreter, parameter, "grad");
-      expect_settled(grad);
+      expect_narrowed(grad);
       if (as<Tensor>(grad) == nullptr) continue;
       Arguments one;
       one.positional = {grad};
@@ -235,7 +235,7 @@ bool some_gradients_vary(Interpreter& interpreter, const std::vector<Value>& par
   for (const Value& parameter : parameters) {
     auto tensor = shared_as<Tensor>(parameter);
     if (tensor == nullptr || !tensor->is_leaf) return false;
-    const Value grad = settled(interpreter, read_grad(interpreter, tensor));
+    const Value grad = narrowed(interpreter, read_grad(interpreter, tensor));
     varies |= as<Optional>(grad) != nullptr;
     is_certain |= as<Tensor>(grad) != nullptr;
   }

@@ -156,11 +156,11 @@ bool is_cpu(PyObject* object) {
 
 /// The arguments with flags that the graph has followed: they decide which tensor is given.
 Arguments with_known_flags(Interpreter& interpreter, Arguments arguments) {
-  const auto settle = [&](Value& value) {
+  const auto follow = [&](Value& value) {
     if (is_flag(value)) value = interpreter.boolean(truth(interpreter, value, -1));
   };
-  for (Value& value : arguments.positional) settle(value);
-  for (auto& [name, value] : arguments.keywords) settle(value);
+  for (Value& value : arguments.positional) follow(value);
+  for (auto& [name, value] : arguments.keywords) follow(value);
   return arguments;
 }
 

@@ -186,7 +186,7 @@ def converted_step(model: nn.Module) -> torchjanus.Function:
     return step
 
 
-def settled_step():
+def warmed_up_step():
     """A model, its converted step, which follows its plan by now, and what that is called with."""
     model = nn.Linear(64, 64)
     step = converted_step(model)
@@ -198,7 +198,7 @@ def settled_step():
 
 def test_gradients_stay_where_they_are():
     """What this is for."""
-    model, step, x = settled_step()
+    model, step, x = warmed_up_step()
     assert "in place of the old one" in step.snapshot()["cache"][0]["program"]
     held = model.weight.grad
     before = held.clone()
@@ -209,7 +209,7 @@ def test_gradients_stay_where_they_are():
 
 
 def test_gradients_that_python_saw_leave_their_memory():
-    model, step, x = settled_step()
+    model, step, x = warmed_up_step()
     seen = weakref.ref(model.weight.grad)
     place = model.weight.grad.data_ptr()
     assert seen() is not None

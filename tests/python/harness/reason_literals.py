@@ -25,7 +25,7 @@ EXCEPTED = {
 UNTESTED = Path(__file__).with_name("reasons_without_a_test.txt")
 
 MAKERS = re.compile(
-    r"\b(?:refuse|raise|fail|fail_first_iteration|note|settle|Refusal|Reason|CannotMerge|NotMerged)[({]"
+    r"\b(?:refuse|raise|fail|fail_first_iteration|note|disable|Refusal|Reason|CannotMerge|NotMerged)[({]"
     r"|\bwhy(?:_not)? = "
 )
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)\'|//[^\n]*|[\w:]+|\S')

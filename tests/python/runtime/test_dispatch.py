@@ -368,7 +368,7 @@ def test_refused_outcome_leaves_the_other_graph_alone(generator):
     assert stats["hits"] > 180
 
 
-def test_unstable_outcome_settles(generator):
+def test_unstable_outcome_disables_the_function(generator):
     follow = branching(branch)
 
     def only_positive(arguments, known):

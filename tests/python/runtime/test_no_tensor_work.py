@@ -7,7 +7,7 @@ import torchjanus
 from torch import nn
 
 
-def test_loop_without_tensors_settles_for_that_reason():
+def test_loop_without_tensors_is_disabled_for_that_reason():
     def count(names, n):
         k = 0
         for i in range(n):

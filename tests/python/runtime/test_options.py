@@ -19,7 +19,7 @@ def restored():
     options.unroll_limit, options.inline_limit = limits
 
 
-def settled(function, *calls):
+def warmed_up(function, *calls):
     """The converted function after some calls."""
     converted = torchjanus.function(function)
     for call in calls:
@@ -80,9 +80,9 @@ def test_unroll():
         return x
 
     calls = [(torch.ones(3),)] * 6
-    assert "while" not in settled(step, *calls).graph()
+    assert "while" not in warmed_up(step, *calls).graph()
     with options.without("unroll"):
-        assert "while" in settled(step, *calls).graph()
+        assert "while" in warmed_up(step, *calls).graph()
 
 
 def test_specialised_shapes():
@@ -90,10 +90,10 @@ def test_specialised_shapes():
         return x.tanh().sum(1)
 
     calls = [(torch.ones(4, 3),)] * 5 + [(torch.ones(5, 3),)] * 5
-    specialised = settled(step, *calls[:5])
+    specialised = warmed_up(step, *calls[:5])
     assert "f32[4,3]" in specialised.graph()
     with options.without("specialise_shapes"):
-        general = settled(step, *calls)
+        general = warmed_up(step, *calls)
     assert "f32[4,3]" not in general.graph()
     assert general.stats()["misses"] == 0
 
@@ -103,7 +103,7 @@ def test_specialised_numbers():
         return x * factor
 
     with options.without("specialise_numbers"):
-        general = settled(step, *((torch.ones(3), i / 2) for i in [1] * 5 + [2, 3, 4]))
+        general = warmed_up(step, *((torch.ones(3), i / 2) for i in [1] * 5 + [2, 3, 4]))
     assert general.stats()["misses"] == 0
     assert len(general.snapshot()["cache"]) == 1
 
@@ -115,10 +115,10 @@ def test_specialised_branches():
         return x - 1
 
     calls = [(torch.ones(3),)] * 6
-    followed = settled(step, *calls)
+    followed = warmed_up(step, *calls)
     assert "guard" in followed.graph() and " if " not in followed.graph()
     with options.without("specialise_branches"):
-        both = settled(step, *calls)
+        both = warmed_up(step, *calls)
     assert " if " in both.graph()
     both(-torch.ones(3))
     assert both.stats()["aborts"] == 0
@@ -131,9 +131,9 @@ def test_control_flow():
         return x - 1
 
     calls = [(torch.ones(3),), (-torch.ones(3),)] * 5
-    assert " if " in settled(step, *calls).graph()
+    assert " if " in warmed_up(step, *calls).graph()
     with options.without("control_flow"):
-        assert " if " not in settled(step, *calls).graph()
+        assert " if " not in warmed_up(step, *calls).graph()
 
 
 def test_memory_plan():
@@ -141,9 +141,9 @@ def test_memory_plan():
         return (x @ x).tanh() @ x
 
     calls = [(torch.ones(8, 8),)] * 8
-    assert "arena" in settled(step, *calls).snapshot()["cache"][0]["program"]
+    assert "arena" in warmed_up(step, *calls).snapshot()["cache"][0]["program"]
     with options.without("memory_plan"):
-        assert "arena" not in settled(step, *calls).snapshot()["cache"][0]["program"]
+        assert "arena" not in warmed_up(step, *calls).snapshot()["cache"][0]["program"]
 
 
 def test_a_graph_keeps_what_it_was_made_with():
@@ -153,7 +153,7 @@ def test_a_graph_keeps_what_it_was_made_with():
             x = x * 1.5 + i
         return x
 
-    converted = settled(step, *[(torch.ones(3),)] * 5)
+    converted = warmed_up(step, *[(torch.ones(3),)] * 5)
     with options.without("unroll"):
         converted(torch.ones(3))
         assert "while" not in converted.graph()
@@ -170,15 +170,15 @@ def test_limits():
         return x
 
     calls = [(torch.ones(3),)] * 6
-    assert settled(step, *calls).stats()["hits"] > 0
+    assert warmed_up(step, *calls).stats()["hits"] > 0
     options.unroll_limit = 5
-    assert settled(step, *calls).stats()["hits"] == 0
+    assert warmed_up(step, *calls).stats()["hits"] == 0
     options.unroll_limit = 6
-    assert settled(step, *calls).stats()["hits"] > 0
+    assert warmed_up(step, *calls).stats()["hits"] > 0
     options.inline_limit = 0
-    assert settled(step, *calls).stats()["hits"] == 0
+    assert warmed_up(step, *calls).stats()["hits"] == 0
     options.inline_limit = 1
-    assert settled(step, *calls).stats()["hits"] > 0
+    assert warmed_up(step, *calls).stats()["hits"] > 0
 
 
 def test_what_does_not_exist():
