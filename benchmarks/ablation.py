@@ -4,7 +4,7 @@
 
 Graphs without any of it (base), then with loops unrolled, with shapes, numbers and branches
 specialised, on several threads, with fused kernels, and layouts and memory planned for these shapes,
-and at last with invocations of a recursion and rounds of loops computed together: the switches of
+and at last with invocations of a recursion and iterations of loops computed together: the switches of
 `torchjanus.options`. Each configuration runs in processes of its own, turn by turn with the others;
 what is given is the least median step time of the turns, and how much faster than eager that is.
 Writes ablation.json into the output folder.

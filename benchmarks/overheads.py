@@ -8,7 +8,7 @@ a plain one; and milliseconds from the end of the last profiled step to the end 
 graph, with an empty cache of kernels and with what a process before has left there; how many kernels were
 compiled in the first process, and the median of the processor's milliseconds that one took. Then
 the microseconds of a call of a graph that adds ten small tensors, the nanoseconds that a call takes
-longer for each thing more that it assumes and for each kernel more, and those of a round of a loop in
+longer for each thing more that it assumes and for each kernel more, and those of an iteration of a loop in
 the graph. Writes overheads.json into the output folder.
 """
 
@@ -149,28 +149,28 @@ def cost_of_a_kernel(few: int = 10, many: int = 60) -> float:
     return (times[1] - times[0]) / (many - few) * 1e9
 
 
-def sum_in_loop(x: torch.Tensor, rounds: int) -> torch.Tensor:
+def sum_in_loop(x: torch.Tensor, iterations: int) -> torch.Tensor:
     total, index = 0, 0
-    while index < rounds:
+    while index < iterations:
         total = total + index * 3
         index += 1
     return x + total
 
 
-def tensor_in_loop(x: torch.Tensor, rounds: int) -> torch.Tensor:
+def tensor_in_loop(x: torch.Tensor, iterations: int) -> torch.Tensor:
     index = 0
-    while index < rounds:
+    while index < iterations:
         x = x * 0.5 + 1
         index += 1
     return x
 
 
-def cost_of_a_round(function: Callable, few: int = 1000, many: int = 11_000) -> float:
-    """Nanoseconds by which a call grows with each round of its loop in the graph."""
+def cost_of_an_iteration(function: Callable, few: int = 1000, many: int = 11_000) -> float:
+    """Nanoseconds by which a call grows with each iteration of its loop in the graph."""
     step, x = torchjanus.function(function, profile_runs=PROFILED), torch.randn(4)
-    for rounds in range(few, few + 200):
-        step(x, rounds)
-    times = [min(seconds(step, (x, rounds)) for _ in range(200)) for rounds in (few, many)]
+    for iterations in range(few, few + 200):
+        step(x, iterations)
+    times = [min(seconds(step, (x, iterations)) for _ in range(200)) for iterations in (few, many)]
     return (times[1] - times[0]) / (many - few) * 1e9
 
 
@@ -216,8 +216,8 @@ def costs_alone() -> dict[str, str]:
         "a call of a graph with 10 inputs, in all": f"{call_of_ten_inputs():.1f} µs",
         "an assumption more, of objects that nobody has changed": f"{cost_of_an_assumption():.1f} ns",
         "a kernel more, on 4 elements": f"{cost_of_a_kernel():.0f} ns",
-        "a round of a loop in the graph over numbers": f"{cost_of_a_round(sum_in_loop):.0f} ns",
-        "a round of a loop in the graph with a kernel": f"{cost_of_a_round(tensor_in_loop):.0f} ns",
+        "an iteration of a loop in the graph over numbers": f"{cost_of_an_iteration(sum_in_loop):.0f} ns",
+        "an iteration of a loop in the graph with a kernel": f"{cost_of_an_iteration(tensor_in_loop):.0f} ns",
     }
 
 

@@ -4,11 +4,11 @@ import torch
 
 
 def step(x):
-    rounds = 0
+    iterations = 0
     while x.abs().max() > 0.1:
         x = x / 2
-        rounds += 1
-    return x, rounds
+        iterations += 1
+    return x, iterations
 
 
 CALLS = [(torch.ones(3) * 2**i,) for i in range(7)]

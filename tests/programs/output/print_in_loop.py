@@ -1,4 +1,4 @@
-"""`print` in a loop of the graph is called for each round."""
+"""`print` in a loop of the graph is called for each iteration."""
 
 import torch
 

@@ -137,17 +137,17 @@ def test_result_of_both_sides_of_a_branch():
 
 
 @differential(hits=9)
-def test_result_that_some_rounds_of_a_loop_free():
+def test_result_that_some_iterations_of_a_loop_free():
     w = nn.Parameter(torch.randn(3))
 
     def train(x):
         w.grad = None
         h = torch.tanh(w * x)
         loss = w.square().sum()
-        rounds = 0
-        while rounds < x[0] * 3:
+        iterations = 0
+        while iterations < x[0] * 3:
             loss = loss + (h * h).sum()
-            rounds += 1
+            iterations += 1
         loss.backward()
         return h
 

@@ -1,5 +1,5 @@
-"""Parameters that a gradient comes to in some rounds of a loop only, and loops that are left early: eager leaves
-None as the `.grad` of what no round has used, and the optimizer passes it over."""
+"""Parameters that a gradient comes to in some iterations of a loop only, and loops that are left early: eager leaves
+None as the `.grad` of what no iteration has used, and the optimizer passes it over."""
 
 import pytest
 from differential import Program, differential
@@ -9,12 +9,12 @@ from torch import nn
 
 
 def calls(count=30):
-    """A tensor, and two numbers of rounds that vary."""
+    """A tensor, and two numbers of iterations that vary."""
     return [(torch.randn(6, 4), 2 + (i * 7) % 4, 1 + (i * 5) % 3) for i in range(count)]
 
 
 def trained(loss_of, calls_of=calls, make=torch.optim.SGD, **options):
-    """A step of a model of two layers, `a` and `b`, of which `b` is used in some rounds."""
+    """A step of a model of two layers, `a` and `b`, of which `b` is used in some iterations."""
     model = nn.ModuleDict({"a": nn.Linear(4, 4), "b": nn.Linear(4, 4)})
     optimizer = make(model.parameters(), lr=0.01, **options)
 
@@ -29,7 +29,7 @@ def trained(loss_of, calls_of=calls, make=torch.optim.SGD, **options):
     return Program(step, calls_of(), watch=[model, optimizer])
 
 
-def used_in_some_rounds(model, x, n, m):
+def used_in_some_iterations(model, x, n, m):
     h = x[0]
     for t in range(n):
         h = torch.tanh(model["a"](h) + x[t])
@@ -71,7 +71,7 @@ def returned_from_two_loops(model, x, n, m):
 
 
 def handed_from_one_to_the_other(model, x, n, m):
-    """What is reached goes from one value to another in each round."""
+    """What is reached goes from one value to another in each iteration."""
     first, second, third = x[0], x[1], model["a"](x[2])
     for t in range(n):
         if x[t, 0] > 0:
@@ -80,7 +80,7 @@ def handed_from_one_to_the_other(model, x, n, m):
     return second.sum() + third.sum() + model["a"](x[0]).sum()
 
 
-def detached_in_some_rounds(model, x, n, m):
+def detached_in_some_iterations(model, x, n, m):
     h = model["b"](x[0])
     for t in range(n):
         if x[t, 0] > 0.2:
@@ -89,7 +89,7 @@ def detached_in_some_rounds(model, x, n, m):
     return h.sum() + model["a"](x[0]).sum()
 
 
-def skipped_rounds(model, x, n, m):
+def skipped_iterations(model, x, n, m):
     total = torch.zeros(4)
     for t in range(n):
         y = torch.tanh(model["b"](x[t]))
@@ -100,7 +100,7 @@ def skipped_rounds(model, x, n, m):
     return total.sum() + model["a"](x[0]).sum()
 
 
-def inner_loop_of_some_rounds(model, x, n, m):
+def inner_loop_of_some_iterations(model, x, n, m):
     h = model["a"](x[0])
     for t in range(n):
         if x[t, 2] > 0.5:
@@ -131,14 +131,14 @@ def until_the_data_say(model, x, n, m):
 
 
 LOSSES = [
-    used_in_some_rounds,
+    used_in_some_iterations,
     used_before_it_is_left,
     used_where_it_is_not_left,
     returned_from_two_loops,
     handed_from_one_to_the_other,
-    detached_in_some_rounds,
-    skipped_rounds,
-    inner_loop_of_some_rounds,
+    detached_in_some_iterations,
+    skipped_iterations,
+    inner_loop_of_some_iterations,
     loops_in_a_row,
     until_the_data_say,
 ]
@@ -146,7 +146,7 @@ LOSSES = [
 
 @pytest.mark.parametrize("loss", LOSSES)
 @differential(hits=20, graphs=4)
-def test_some_rounds_use_a_parameter(loss):
+def test_some_iterations_use_a_parameter(loss):
     return trained(loss)
 
 
@@ -157,8 +157,8 @@ def test_with_states_of_the_optimizer(loss):
 
 
 @differential(hits=10)
-def test_nothing_to_do_without_a_round_that_counts():
-    """backward() raises where no round made anything that requires a gradient."""
+def test_nothing_to_do_without_an_iteration_that_counts():
+    """backward() raises where no iteration made anything that requires a gradient."""
 
     def loss(model, x, n, m):
         total = x.sum() * 0
@@ -171,8 +171,8 @@ def test_nothing_to_do_without_a_round_that_counts():
 
 
 @differential(hits=8)
-def test_asked_for_in_a_round():
-    """Whether the sum so far requires a gradient depends on all rounds before."""
+def test_asked_for_in_an_iteration():
+    """Whether the sum so far requires a gradient depends on all iterations before."""
     layer = nn.Linear(4, 4)
 
     def step(x, n, m):
@@ -208,7 +208,7 @@ def test_asked_for_behind_the_loop():
 
 @differential(hits=20, graphs=2)
 def test_gradients_of_many_layers():
-    """Those that are used in the same rounds share what tells whether they are."""
+    """Those that are used in the same iterations share what tells whether they are."""
     layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(4))
     optimizer = torch.optim.SGD(layers.parameters(), 0.01, momentum=0.9)
 

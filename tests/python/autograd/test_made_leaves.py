@@ -1,4 +1,4 @@
-"""Leaves that a run makes and gives, as each round of a script's loop leaves them in its variables."""
+"""Leaves that a run makes and gives, as each iteration of a script's loop leaves them in its variables."""
 
 from differential import Program, differential
 

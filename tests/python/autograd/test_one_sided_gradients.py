@@ -606,12 +606,12 @@ def test_an_argument_written_in_place():
 
 
 @differential(hits=8)
-def test_in_place_in_rounds_of_a_loop():
+def test_in_place_in_iterations_of_a_loop():
     block = layer()
 
-    def step(x, rounds):
+    def step(x, iterations):
         total = torch.zeros(())
-        for t in range(rounds):
+        for t in range(iterations):
             if x[t % 4] > 0:
                 total += block(x).sum() * 0.1
         loss = total + block(x).square().sum()

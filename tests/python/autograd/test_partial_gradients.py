@@ -123,7 +123,7 @@ def half_freed(a, b, x):
 @pytest.mark.parametrize("second", [True, False])
 @differential(hits=5, graphs=1)
 def test_adapted_weights_without_second_derivatives(second):
-    """Each round takes gradients of what the round before has computed, whose own is due at the end."""
+    """Each iteration takes gradients of what the iteration before has computed, whose own is due at the end."""
     model = nn.Linear(3, 2)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
 

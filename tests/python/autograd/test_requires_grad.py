@@ -428,15 +428,15 @@ def test_leaf_that_is_made_with_requires_grad(name):
 
 @differential(hits=3)
 def test_leaf_that_is_made_with_requires_grad_in_a_loop():
-    def step(x, rounds):
+    def step(x, iterations):
         total = torch.zeros(3)
-        for _ in range(rounds):
+        for _ in range(iterations):
             w = torch.ones(3, requires_grad=True)
             (w.square() * x).sum().backward()
             total = total + w.grad
         return total
 
-    return Program(step, [(torch.randn(3), rounds) for rounds in (1, 2, 3, 4, 2, 5, 3, 6)])
+    return Program(step, [(torch.randn(3), iterations) for iterations in (1, 2, 3, 4, 2, 5, 3, 6)])
 
 
 @differential(reasons=["would_raise"])

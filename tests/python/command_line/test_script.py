@@ -312,8 +312,8 @@ def test_loops_around_what_runs_as_graphs_already_are_left_alone(tmp_path):
     stats = tmp_path / "stats.json"
     run(tmp_path, "-m", "torchjanus", "run", "--stats", str(stats), "program.py")
     functions = {each["line"]: each for each in json.loads(stats.read_text())["functions"]}
-    rounds, epochs = functions[min(functions)], functions[max(functions)]
-    assert rounds["hits"] > 250
+    iterations, epochs = functions[min(functions)], functions[max(functions)]
+    assert iterations["hits"] > 250
     assert epochs["state"] == "imperative"
     assert [reason["code"] for reason in epochs["reasons"]] == ["limit"]
 

@@ -1,4 +1,4 @@
-"""Loops over sequences of any length: rounds that do not need each other are computed together."""
+"""Loops over sequences of any length: iterations that do not need each other are computed together."""
 
 import random
 
@@ -77,7 +77,7 @@ def batches(count, size=6):
 
 
 def batched(program):
-    """Whether the graph that the program's calls end with computes rounds together."""
+    """Whether the graph that the program's calls end with computes iterations together."""
     converted = torchjanus.function(program.step)
     for call in program.calls:
         converted(*call)
@@ -158,7 +158,7 @@ def test_a_loop_over_sequences():
 
 
 def nested_program():
-    """A tensor of sequences: a loop in a loop, both of any number of rounds."""
+    """A tensor of sequences: a loop in a loop, both of any number of iterations."""
     model = Recurrent()
 
     def loss_of(x):
@@ -179,12 +179,12 @@ def test_a_loop_in_a_loop():
     return nested_program()
 
 
-def test_rounds_of_the_outer_loop_are_computed_together():
+def test_iterations_of_the_outer_loop_are_computed_together():
     assert batched(nested_program())
 
 
 @differential(graphs=4, hits=6)
-def test_a_loss_in_each_round():
+def test_a_loss_in_each_iteration():
     model = Recurrent()
     head = nn.Linear(64, 4)
 
@@ -238,7 +238,7 @@ def test_one_sequence_after_the_other():
 
 @differential(graphs=6, hits=15)
 def test_a_test_on_the_state():
-    """What the state holds decides how a round goes on: no round is put off."""
+    """What the state holds decides how an iteration goes on: no iteration is put off."""
     model = Recurrent()
 
     def loss_of(xs):
@@ -257,7 +257,7 @@ def test_a_test_on_the_state():
 
 
 @differential(graphs=4, hits=6)
-def test_dropout_in_each_round():
+def test_dropout_in_each_iteration():
     model = Recurrent()
 
     def loss_of(xs):

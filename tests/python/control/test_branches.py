@@ -680,9 +680,9 @@ def test_a_comprehension_with_many_tests_on_elements():
     return Program(step, [(torch.randint(0, 3, (8,)),) for _ in range(8)], watch=[w])
 
 
-@pytest.mark.parametrize("rounds", [5, 70])
+@pytest.mark.parametrize("iterations", [5, 70])
 @differential(hits=7, graphs=2)
-def test_words_that_are_given_or_made(rounds):
+def test_words_that_are_given_or_made(iterations):
     """The given ones are columns of an argument, in another layout than what is computed."""
     table = nn.Embedding(7, 4)
     cell, head = nn.GRUCell(4, 4), nn.Linear(4, 7)
@@ -699,7 +699,7 @@ def test_words_that_are_given_or_made(rounds):
         loss.backward()
         return loss.detach(), scores.detach()
 
-    calls = [(torch.randint(0, 7, (3, rounds)),) for _ in range(12)]
+    calls = [(torch.randint(0, 7, (3, iterations)),) for _ in range(12)]
     return Program(step, calls, watch=[table, cell, head])
 
 

@@ -1,4 +1,4 @@
-"""Lists that grow in loops whose rounds vary, and on one side of a branch: lists of the graph."""
+"""Lists that grow in loops whose iterations vary, and on one side of a branch: lists of the graph."""
 
 from differential import Program, differential
 
@@ -481,7 +481,7 @@ def test_length_that_was_never_one_is():
 # --- elements are objects -----------------------------------------------------------------------
 
 
-def rounds(step):
+def iterations(step):
     return Program(step, [(torch.randn(3), 2 + i % 4) for i in range(14)])
 
 
@@ -493,7 +493,7 @@ def test_equal_elements_are_tensors_of_their_own():
             parts.append(x * 2)
         return parts, x * 2
 
-    return rounds(step)
+    return iterations(step)
 
 
 @differential(hits=8)
@@ -504,11 +504,11 @@ def test_one_tensor_several_times():
             parts.append(y)
         return parts
 
-    return rounds(step)
+    return iterations(step)
 
 
 @differential(hits=8)
-def test_one_tensor_in_two_rounds():
+def test_one_tensor_in_two_iterations():
     def step(x, n):
         parts, y = [], x * 2
         for _ in range(n):
@@ -517,11 +517,11 @@ def test_one_tensor_in_two_rounds():
             parts.append(y)
         return parts
 
-    return rounds(step)
+    return iterations(step)
 
 
 @differential(hits=5)
-def test_one_tensor_twice_in_a_round():
+def test_one_tensor_twice_in_an_iteration():
     def step(x, n):
         parts = []
         for _ in range(n):
@@ -531,7 +531,7 @@ def test_one_tensor_twice_in_a_round():
                 parts.append(y)
         return parts
 
-    return rounds(step)
+    return iterations(step)
 
 
 @differential(hits=8)
@@ -543,7 +543,7 @@ def test_written_tensor_several_times():
             parts.append(y)
         return parts
 
-    return rounds(step)
+    return iterations(step)
 
 
 # --- comprehensions of a varying number of elements ---------------------------------------------
@@ -554,7 +554,7 @@ def test_comprehension_over_a_range():
     def step(x, n):
         return torch.stack([x * i for i in range(n)]).sum(0)
 
-    return rounds(step)
+    return iterations(step)
 
 
 @differential(graphs=1, hits=8)
@@ -598,7 +598,7 @@ def test_comprehension_of_closures_and_of_pairs():
         pairs = [(i, x * i) for i in range(n)]
         return scales[0](x) + scales[-1](x), pairs
 
-    return rounds(step)
+    return iterations(step)
 
 
 @differential(hits=6)
@@ -606,7 +606,7 @@ def test_comprehension_with_a_condition():
     def step(x, n):
         return [x * i for i in range(n) if i % 2]
 
-    return rounds(step)
+    return iterations(step)
 
 
 @differential(graphs=2)

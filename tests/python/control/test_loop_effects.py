@@ -1,4 +1,4 @@
-"""Loops of varying rounds that write to Python's objects, and that are left by `return`."""
+"""Loops of varying iterations that write to Python's objects, and that are left by `return`."""
 
 from differential import Program, differential
 
@@ -12,12 +12,12 @@ class State:
         self.count = 0
         self.last = torch.zeros(4)
         self.seen = []
-        self.table = {"sum": 0.0, "rounds": 0}
+        self.table = {"sum": 0.0, "iterations": 0}
         self.fresh = None
 
 
 def halving(step, watch=(), count=14):
-    """Calls whose loops run 1 to 6 rounds."""
+    """Calls whose loops run 1 to 6 iterations."""
     calls = [(torch.rand(4) + 2.0 ** (1 + i % 6),) for i in range(count)]
     return Program(step, calls, watch=watch)
 
@@ -55,7 +55,7 @@ def test_tensor_in_an_attribute():
 
 
 @differential(hits=6)
-def test_tensor_in_an_attribute_without_a_round():
+def test_tensor_in_an_attribute_without_an_iteration():
     state = State()
     calls = [(torch.rand(4) + 2.0 ** (i % 6 if i % 5 else -9),) for i in range(18)]
     return Program(halving_into_an_attribute(state), calls, watch=[state])
@@ -69,9 +69,9 @@ def test_items_of_a_dict():
         y = x * 1
         while y.sum() > 4:
             y = y / 2
-            state.table["rounds"] += 1
+            state.table["iterations"] += 1
             state.table["sum"] += y[0].item()
-        return y + state.table["rounds"]
+        return y + state.table["iterations"]
 
     return halving(step, [state])
 
@@ -144,14 +144,14 @@ def test_global_and_closure():
 @differential(hits=8)
 def test_attribute_of_a_module_that_trains():
     model = nn.Linear(4, 4)
-    model.rounds = 0
+    model.iterations = 0
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
 
     def step(x):
         h = x / x.norm()
         while h.sum() > 0.1:
             h = torch.tanh(model(h)) / 2
-            model.rounds += 1
+            model.iterations += 1
         loss = h.pow(2).sum()
         optimizer.zero_grad()
         loss.backward()
@@ -162,7 +162,7 @@ def test_attribute_of_a_module_that_trains():
 
 
 @differential(hits=2)
-def test_attribute_that_the_rounds_make():
+def test_attribute_that_the_iterations_make():
     def step(state, x):
         y = x * 1
         while y.sum() > 4:

@@ -1,4 +1,4 @@
-"""Loops whose number of rounds varies: `while` in the graph, or a reason."""
+"""Loops whose number of iterations varies: `while` in the graph, or a reason."""
 
 import pytest
 from differential import Program, differential
@@ -8,7 +8,7 @@ from torch import nn
 
 
 def halving(step, count=12, watch=()):
-    """Calls whose loops run 1 to 6 rounds."""
+    """Calls whose loops run 1 to 6 iterations."""
     calls = [(torch.rand(4) + 2.0 ** (1 + i % 6),) for i in range(count)]
     return Program(step, calls, watch=watch)
 
@@ -62,12 +62,12 @@ def test_adaptive_computation():
     def step(x):
         state = x + 0
         halting = torch.zeros(())
-        rounds = 0
-        while halting.max() < 1 and rounds < 8:
+        iterations = 0
+        while halting.max() < 1 and iterations < 8:
             state = torch.tanh(cell(state))
             halting = halting + torch.sigmoid(halt(state)).sum() * 0.3 * x[0]
-            rounds += 1
-        return state, halting, rounds
+            iterations += 1
+        return state, halting, iterations
 
     return Program(step, [(torch.rand(4) * (1 + i % 4),) for i in range(14)])
 
@@ -178,7 +178,7 @@ def test_random_draws_in_a_loop():
 
 
 @differential(hits=6, graphs=1)
-def test_stable_rounds_are_unrolled():
+def test_stable_iterations_are_unrolled():
     def step(x):
         y = x * 1
         while y.sum() > 4:
@@ -189,7 +189,7 @@ def test_stable_rounds_are_unrolled():
 
 
 @differential(hits=4, graphs=2, aborts=1)
-def test_rounds_that_were_stable():
+def test_iterations_that_were_stable():
     def step(x):
         y = x * 1
         while y.sum() > 4:
@@ -203,11 +203,11 @@ def test_rounds_that_were_stable():
 @differential(hits=8, graphs=1)
 def test_loop_in_called_function():
     def shrink(y, limit):
-        rounds = 0
+        iterations = 0
         while y.sum() > limit:
             y = y / 2
-            rounds += 1
-        return y, rounds
+            iterations += 1
+        return y, iterations
 
     def step(x):
         y, n = shrink(x * 1, 4)
@@ -360,11 +360,11 @@ def test_loss_is_summed_in_place():
 def test_adaptive_computation_is_trained():
     def forward(model, x):
         h = torch.tanh(model(x))
-        rounds = 0
-        while h.abs().sum() > 1 and rounds < 8:
+        iterations = 0
+        while h.abs().sum() > 1 and iterations < 8:
             h = torch.tanh(model(h)) * 0.7
-            rounds += 1
-        return h.pow(2).sum() + 0.1 * rounds
+            iterations += 1
+        return h.pow(2).sum() + 0.1 * iterations
 
     calls = [(torch.randn(4) * (1 + i % 5),) for i in range(16)]
     return training(nn.Linear(4, 4), forward, calls)
@@ -385,7 +385,7 @@ def test_branch_in_a_trained_loop():
 
 
 @differential(hits=4)
-def test_gradient_only_after_several_rounds():
+def test_gradient_only_after_several_iterations():
     def forward(model, x):
         h, late = torch.zeros(4), torch.zeros(4)
         for t in range(x.shape[0]):
@@ -397,7 +397,7 @@ def test_gradient_only_after_several_rounds():
 
 
 @differential(hits=4)
-def test_state_is_detached_in_each_round():
+def test_state_is_detached_in_each_iteration():
     def forward(model, x):
         h = torch.zeros(4)
         total = torch.zeros(())
@@ -450,7 +450,7 @@ def test_kind_of_a_number_changes():
 
 
 @differential(hits=8, graphs=1)
-def test_variable_that_only_rounds_set():
+def test_variable_that_only_iterations_set():
     def step(x):
         y = x * 1
         while y.sum() > 4:
@@ -462,7 +462,7 @@ def test_variable_that_only_rounds_set():
 
 
 @differential(hits=8)
-def test_rounds_that_always_came_and_then_did_not():
+def test_iterations_that_always_came_and_then_did_not():
     def step(x):
         last = None
         y = x * 1
@@ -502,8 +502,8 @@ def test_view_of_what_goes_through_a_loop_or_is_another_result():
 class Countdown:
     """An iterator of the user's own: its own state says where it is."""
 
-    def __init__(self, rounds):
-        self.rounds = rounds
+    def __init__(self, iterations):
+        self.iterations = iterations
         self.position = 0
         self.seen = []
 
@@ -512,11 +512,11 @@ class Countdown:
         return self
 
     def __next__(self):
-        if self.position >= self.rounds:
+        if self.position >= self.iterations:
             raise StopIteration
         self.position += 1
         self.seen.append(self.position)
-        return self.rounds - self.position
+        return self.iterations - self.position
 
 
 class Words:
@@ -546,18 +546,18 @@ class Letters:
 
 @differential(hits=8)
 def test_an_iterator_of_the_users_own():
-    rounds = Countdown(3)
+    iterations = Countdown(3)
 
     def step(x):
-        for i in rounds:
+        for i in iterations:
             x = x * 0.5 + i
             if i == 7:
                 break
-        return x, rounds.position, len(rounds.seen)
+        return x, iterations.position, len(iterations.seen)
 
     calls = [(torch.randn(3),) for _ in range(8)]
-    longer = lambda: setattr(rounds, "rounds", 4)  # noqa: E731
-    return Program(step, [*calls, longer, *calls], watch=[rounds])
+    longer = lambda: setattr(iterations, "iterations", 4)  # noqa: E731
+    return Program(step, [*calls, longer, *calls], watch=[iterations])
 
 
 @differential(hits=4)
@@ -577,7 +577,7 @@ class Guarded(Countdown):
 
     def __next__(self):
         try:
-            if self.position >= self.rounds:
+            if self.position >= self.iterations:
                 raise StopIteration
         except StopIteration:
             self.seen.append("end")
@@ -588,37 +588,37 @@ class Guarded(Countdown):
 
 @differential(hits=2)
 def test_an_end_of_iteration_that_is_handled():
-    rounds = Guarded(3)
+    iterations = Guarded(3)
 
     def step(x):
-        for i in rounds:
+        for i in iterations:
             x = x * 0.5 + i
         return x
 
-    return Program(step, [(torch.randn(3),) for _ in range(6)], watch=[rounds])
+    return Program(step, [(torch.randn(3),) for _ in range(6)], watch=[iterations])
 
 
 @differential(reasons=["would_raise"])
 def test_next_of_an_iterator_that_is_at_its_end():
-    rounds = Countdown(2)
+    iterations = Countdown(2)
 
     def step(x, more):
-        iterator = rounds.__iter__()
+        iterator = iterations.__iter__()
         x = x * iterator.__next__() + iterator.__next__()
         if more:
             x = x + iterator.__next__()
         return x
 
-    return Program(step, [(torch.randn(3), i > 3) for i in range(6)], watch=[rounds])
+    return Program(step, [(torch.randn(3), i > 3) for i in range(6)], watch=[iterations])
 
 
 def flag(x):
-    done, rounds = False, 0
+    done, iterations = False, 0
     while not done:
         x = x / 2
-        rounds += 1
+        iterations += 1
         done = bool(x.sum() < 4)
-    return x, rounds
+    return x, iterations
 
 
 def infinite_first(x):
@@ -638,11 +638,11 @@ def before_and_now(x):
 
 
 def at_least_two(x):
-    rounds = 0
-    while rounds < 2 or x.sum() > 4:
+    iterations = 0
+    while iterations < 2 or x.sum() > 4:
         x = x / 2
-        rounds += 1
-    return x, rounds
+        iterations += 1
+    return x, iterations
 
 
 def left_and_else(x):
@@ -668,7 +668,7 @@ def returns_from_it(x):
 
 
 @pytest.mark.parametrize("step", [flag, infinite_first, before_and_now, at_least_two])
-def test_test_that_is_known_in_the_first_rounds(step):
+def test_test_that_is_known_in_the_first_iterations(step):
     differential(hits=10, graphs=1)(lambda: halving(step, count=14))()
 
 

@@ -1,4 +1,4 @@
-"""Reasons of branches, loops and recursions: why their sides, rounds or activations are no part of a graph."""
+"""Reasons of branches, loops and recursions: why their sides, iterations or activations are no part of a graph."""
 # ruff: noqa: F401  (the statements use them)
 
 import warnings
@@ -13,7 +13,7 @@ from torch import nn
 
 
 def varying():
-    """Tensors whose sum goes both ways about 0, and is a number of rounds by its size."""
+    """Tensors whose sum goes both ways about 0, and is a number of iterations by its size."""
     return [torch.ones(2) * factor for factor in (0.5, -1, 1.5, -0.5, 1, -1.5, 0.5)]
 
 
@@ -97,8 +97,8 @@ def space():
     }
 
 
-def rounds(body, before="", after=""):
-    """Statements with a loop whose rounds vary."""
+def iterations(body, before="", after=""):
+    """Statements with a loop whose iterations vary."""
     lines = [
         *before.split("\n"),
         "i = 0",
@@ -137,14 +137,16 @@ def recursion(start="pass", leaf="return v", inner="pass", before="", after="ret
 GROWN = "l = []\ni = 0\nwhile i < x.abs().sum():\n    i = i + 1\n    l.append(i)\n"
 
 LOOPS = [
-    Refused(rounds("d[str(i)] = x", "d = {}"), "a dict gets or loses keys in it"),
-    Refused(rounds("l.append(i)", "l = deque()"), "a list grows or shrinks in it"),
+    Refused(iterations("d[str(i)] = x", "d = {}"), "a dict gets or loses keys in it"),
+    Refused(iterations("l.append(i)", "l = deque()"), "a list grows or shrinks in it"),
     Refused(
-        rounds("t = True if i == 1 else (t + 1 if i == 2 else t * 0.5)", "t = 0"),
+        iterations("t = True if i == 1 else (t + 1 if i == 2 else t * 0.5)", "t = 0"),
         "a number takes several kinds",
     ),
     Refused(
-        rounds("c.add_(b); b.add_(a); a.add_(w)", "a = x * 1; b = x * 1; c = x * 1", "return c"),
+        iterations(
+            "c.add_(b); b.add_(a); a.add_(w)", "a = x * 1; b = x * 1; c = x * 1", "return c"
+        ),
         "a tensor requires a gradient only after several iterations",
     ),
     Refused(
@@ -152,21 +154,21 @@ LOOPS = [
         "elements are compared by other things than numbers",
     ),
     Refused(
-        rounds("l.append(w * 2)", "l = [x]", "return l"),
+        iterations("l.append(w * 2)", "l = [x]", "return l"),
         "only some elements require a gradient",
     ),
-    Refused(rounds("s.add(3)", "s = {1}"), "it changes a set or takes from an iterator"),
+    Refused(iterations("s.add(3)", "s = {1}"), "it changes a set or takes from an iterator"),
     Refused(
-        rounds("a.data = x * 2", "a = x * 1", "return a"),
+        iterations("a.data = x * 2", "a = x * 1", "return a"),
         "it sets the attribute data of a tensor",
     ),
     Refused(
-        rounds("b = a; a.add_(1)", "a = x * 1; b = x * 2", "return b"),
+        iterations("b = a; a.add_(1)", "a = x * 1; b = x * 2", "return b"),
         "it writes a tensor that it also hands on",
     ),
-    Refused(rounds("met.clear()"), "it clears a container"),
+    Refused(iterations("met.clear()"), "it clears a container"),
     Refused(
-        rounds(
+        iterations(
             "\n".join(f"v{k} = v{k + 1}" for k in range(14)) + "\nv14 = 0.5",
             "\n".join(f"v{k} = 1" for k in range(15)),
         ),
@@ -187,7 +189,7 @@ SIDES = [
     Refused(sides("met.clear()"), "one side clears a container"),
     Refused(sides("print(w * 2)"), "a differentiable tensor leaves the run on one side only"),
     Refused(
-        rounds("l.append(i); k.append(0.5)", "l = []; k = []")
+        iterations("l.append(i); k.append(0.5)", "l = []; k = []")
         + "\n"
         + sides("m = l[:]", "m = k[:]", after="return m"),
         "lists of different elements",

@@ -1,4 +1,4 @@
-"""Lists, dicts and objects of which each round of a loop puts another one in place."""
+"""Lists, dicts and objects of which each iteration of a loop puts another one in place."""
 
 import functools
 from dataclasses import dataclass
@@ -189,7 +189,7 @@ def test_list_that_is_held_elsewhere(name):
 
 
 @differential(hits=4)
-def test_another_length_in_some_rounds():
+def test_another_length_in_some_iterations():
     def step(rows):
         recent = []
         for row in rows:

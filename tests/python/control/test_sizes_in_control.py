@@ -1,5 +1,5 @@
 """Sizes that the data decide inside of branches and loops: a mask is counted, a list measured, where one
-side of a branch, or a round of a loop, needs it."""
+side of a branch, or an iteration of a loop, needs it."""
 
 import pytest
 from differential import Program, differential
@@ -138,18 +138,18 @@ def test_fewer_than_two_on_one_side():
     return Program(step, [(torch.where(torch.arange(5) < n, values, -values),) for n in counts])
 
 
-ROUNDS = (2, 3, 4, 2, 5, 3, 4, 6, 2, 5, 3, 4)
+ITERATIONS = (2, 3, 4, 2, 5, 3, 4, 6, 2, 5, 3, 4)
 
 
 def rows(size=12):
-    return [(torch.randn(6, size), rounds) for rounds in ROUNDS]
+    return [(torch.randn(6, size), iterations) for iterations in ITERATIONS]
 
 
 @differential(hits=8, graphs=1)
-def test_each_round_chooses():
-    def step(x, rounds):
+def test_each_iteration_chooses():
+    def step(x, iterations):
         total = x.sum() * 0
-        for t in range(rounds):
+        for t in range(iterations):
             total = total + x[t][x[t] > -1].sum() * 0.5
         return total
 
@@ -157,14 +157,14 @@ def test_each_round_chooses():
 
 
 @differential(hits=8, graphs=1)
-def test_gradients_of_what_each_round_chooses():
+def test_gradients_of_what_each_iteration_chooses():
     model = nn.Linear(12, 12)
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
 
-    def step(x, rounds):
+    def step(x, iterations):
         h = torch.zeros(12)
         loss = 0.0
-        for t in range(rounds):
+        for t in range(iterations):
             h = torch.tanh(model(h + x[t]))
             chosen = h[x[t] > -1]
             loss = loss + chosen.square().mean() + chosen[1:].sum() * len(chosen)
@@ -177,13 +177,13 @@ def test_gradients_of_what_each_round_chooses():
 
 
 @differential(hits=8, graphs=1)
-def test_a_mask_that_all_rounds_share():
+def test_a_mask_that_all_iterations_share():
     model = nn.Linear(12, 12)
 
-    def step(x, rounds):
+    def step(x, iterations):
         mask = x[0] > -1
         h = x[0]
-        for _ in range(rounds):
+        for _ in range(iterations):
             y = model(h)
             h = h.clone()
             h[mask] = torch.tanh(y[mask]) * torch.ones_like(y[mask])
@@ -198,10 +198,10 @@ def test_a_mask_that_all_rounds_share():
 def test_a_branch_in_a_loop():
     model = nn.Linear(12, 12)
 
-    def step(x, rounds):
+    def step(x, iterations):
         h = torch.zeros(12)
         penalty = model(h).sum()
-        for t in range(rounds):
+        for t in range(iterations):
             h = torch.tanh(model(h + x[t]))
             if x[t].sum() > 0:
                 h = h.index_put((x[t] > -1,), h[x[t] > -1] * 0.5)
@@ -218,12 +218,12 @@ def test_a_branch_in_a_loop():
 def test_loops_in_each_other():
     model = nn.Linear(12, 12)
 
-    def step(x, rounds):
+    def step(x, iterations):
         loss = x.sum() * 0
         h = x[0]
-        for t in range(rounds):
+        for t in range(iterations):
             chosen = model(h)[x[t] > -1]
-            for k in range(rounds - 1):
+            for k in range(iterations - 1):
                 loss = loss + (chosen * x[k, 0]).sum() + chosen[chosen > -9].mean()
             h = torch.tanh(model(h))
         model.zero_grad()
@@ -234,12 +234,12 @@ def test_loops_in_each_other():
 
 
 @differential(hits=6)
-def test_second_gradients_of_what_rounds_choose():
+def test_second_gradients_of_what_iterations_choose():
     model = nn.Linear(12, 12)
 
-    def step(x, rounds):
+    def step(x, iterations):
         y = x[0]
-        for t in range(rounds):
+        for t in range(iterations):
             y = torch.tanh(model(y))
             y = y + y[x[t] > -1].square().sum() * 0.1
         inner = y.square().sum() + model(x[0]).square().sum()
@@ -253,10 +253,10 @@ def test_second_gradients_of_what_rounds_choose():
 
 
 @differential(hits=8, graphs=1)
-def test_sizes_drawn_in_rounds():
-    def step(x, rounds):
+def test_sizes_drawn_in_iterations():
+    def step(x, iterations):
         total = x.sum()
-        for t in range(rounds):
+        for t in range(iterations):
             noise = torch.ones(int((x[t] > -1).sum()), 3)
             total = total + noise.sum() * noise.shape[0]
         return total
@@ -265,10 +265,10 @@ def test_sizes_drawn_in_rounds():
 
 
 @differential(hits=8, graphs=1)
-def test_lists_as_tensors_in_rounds():
-    def step(x, rounds):
+def test_lists_as_tensors_in_iterations():
+    def step(x, iterations):
         total = x.sum()
-        for t in range(rounds):
+        for t in range(iterations):
             parts = [x[t, k] * k for k in range(t + 2)]
             total = total + torch.stack(parts).max()
         return total
@@ -277,9 +277,9 @@ def test_lists_as_tensors_in_rounds():
 
 
 @differential(hits=4)
-def test_what_the_last_round_chose():
-    def step(x, rounds):
-        for t in range(rounds):
+def test_what_the_last_iteration_chose():
+    def step(x, iterations):
+        for t in range(iterations):
             chosen = x[t][x[t] > -1]
         return chosen.sum(), chosen
 
@@ -287,10 +287,10 @@ def test_what_the_last_round_chose():
 
 
 @differential(hits=4)
-def test_pruned_from_round_to_round():
-    def step(x, rounds):
+def test_pruned_from_iteration_to_iteration():
+    def step(x, iterations):
         alive = x[0]
-        for _ in range(rounds):
+        for _ in range(iterations):
             alive = alive[alive > alive.min()]
         return alive.sum()
 
@@ -299,9 +299,9 @@ def test_pruned_from_round_to_round():
 
 @differential(hits=4)
 def test_elements_of_a_size_of_their_own_in_a_list():
-    def step(x, rounds):
+    def step(x, iterations):
         parts = []
-        for t in range(rounds):
+        for t in range(iterations):
             parts.append(x[t][x[t] > -1])
         return torch.cat(parts)
 
@@ -311,11 +311,11 @@ def test_elements_of_a_size_of_their_own_in_a_list():
 @pytest.mark.parametrize("where", ["branch", "loop"])
 @differential(reasons=["autograd"])
 def test_gradients_due_outside(where):
-    def step(x, rounds):
+    def step(x, iterations):
         if where == "branch":
             return x[0][x[0] > -1].sum() if x[1].sum() > 0 else x.sum()
         total = x.sum()
-        for t in range(rounds):
+        for t in range(iterations):
             total = total + x[t][x[t] > -1].sum()
         return total
 
@@ -379,13 +379,13 @@ def test_two_tensors_of_the_same_two_sizes():
 
 
 @differential(hits=15, graphs=1)
-def test_sizes_that_differ_in_a_round():
+def test_sizes_that_differ_in_an_iteration():
     model = nn.Linear(8, 8)
 
-    def step(x, rounds):
+    def step(x, iterations):
         total = x.sum() * 0
         h = x[0]
-        for t in range(rounds):
+        for t in range(iterations):
             h = torch.tanh(model(h))
             part = x[:3] if x[t].sum() > 0 else x
             total = total + (part * h).sum() / len(part)
@@ -491,17 +491,17 @@ def test_gradients_due_outside_of_two_sizes():
     return Program(step, both_ways(), watch=[model])
 
 
-# --- sizes below 2 in some rounds ----------------------------------------------------------------
+# --- sizes below 2 in some iterations ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shortens", ["pop", "del"])
 @differential(hits=12, reasons=["branch_changed"])
-def test_a_list_of_one_element_in_the_first_round(shortens):
-    """Tensors made of it are of no size from 2 on in all rounds: the loop is unrolled."""
+def test_a_list_of_one_element_in_the_first_iteration(shortens):
+    """Tensors made of it are of no size from 2 on in all iterations: the loop is unrolled."""
 
-    def step(x, rounds):
+    def step(x, iterations):
         window, total = [], torch.zeros(8)
-        for t in range(rounds):
+        for t in range(iterations):
             window.append(x[t])
             if shortens == "del":
                 del window[:-3]

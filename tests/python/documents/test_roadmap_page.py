@@ -320,7 +320,7 @@ def printed_container():
     return f
 
 
-@gap("list that each round replaces by one of another length")
+@gap("list that each iteration replaces by one of another length")
 def window():
     def f(x, n, w):
         window = []
@@ -331,7 +331,7 @@ def window():
     return f
 
 
-@gap("container that a round replaces while somebody else holds it")
+@gap("container that an iteration replaces while somebody else holds it")
 def held():
     def f(x, n, w):
         first = states = [x, x * 2]
@@ -342,7 +342,7 @@ def held():
     return f
 
 
-@gap("attribute that rounds of a varying loop make or delete")
+@gap("attribute that iterations of a varying loop make or delete")
 def made_attributes():
     state = Plain()
 
@@ -354,7 +354,7 @@ def made_attributes():
     return f
 
 
-@gap("other shape, container or object from round to round")
+@gap("other shape, container or object from iteration to iteration")
 def shrinking():
     def f(x, n, w):
         for _ in range(n):

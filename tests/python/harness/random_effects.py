@@ -228,7 +228,7 @@ class EffectWriter(Writer):
             )
 
     def list_loops(self) -> None:
-        """A list that is read and written in one loop whose number of rounds varies."""
+        """A list that is read and written in one loop whose number of iterations varies."""
         items, index = self.objects("items"), self.name("int")
         if self.chance(0.3):
             items = self.name("grown")

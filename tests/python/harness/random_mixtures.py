@@ -455,7 +455,7 @@ class Writer:
         self.declare("matrix", state)
 
     def growing_loop(self) -> None:
-        """A list that gets longer in a loop whose rounds vary, and what is made of it."""
+        """A list that gets longer in a loop whose iterations vary, and what is made of it."""
         if len(self.loops) > 1 or self.depth > 6:
             return self.assign()
         items, state, count = self.name("grown"), self.name("matrix"), self.name("int")

@@ -1442,7 +1442,7 @@ def queue_of_columns():
 
 
 @converted("`loss = 0` or `state = None` in front of a loop that makes them tensors or floats")
-def kinds_of_the_first_round():
+def kinds_of_the_first_iteration():
     def f(x, n):
         loss, state = 0, None
         for t in range(n):

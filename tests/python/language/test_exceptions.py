@@ -274,7 +274,7 @@ def test_an_assertion():
 
 
 @differential(hits=10)
-def test_rounds_that_are_left_out():
+def test_iterations_that_are_left_out():
     def step(x):
         total = x * 2
         for row in (x * torch.tensor([[1.0], [-1.0], [1.0], [-1.0]])).unbind(0):
@@ -308,9 +308,9 @@ def test_out_of_two_loops():
 
 @differential(hits=8)
 def test_in_a_loop_of_the_graph():
-    def step(x, rounds):
+    def step(x, iterations):
         total = x
-        for index in range(rounds):
+        for index in range(iterations):
             try:
                 if (total * (index - 2)).sum() < 0:
                     raise ValueError

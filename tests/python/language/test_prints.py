@@ -1,5 +1,5 @@
-"""What a step shows, in the rounds of its loops as well: printed, logged and written after the run, in order, with the
-values that there were."""
+"""What a step shows, in the iterations of its loops as well: it is printed, logged and written after the run,
+in order, with the values that there were."""
 
 import io
 import logging
@@ -33,11 +33,11 @@ def some_rows(x):
 
 
 def until_small(x):
-    y, rounds = x * 1, 0
+    y, iterations = x * 1, 0
     while y.norm() > 0.5:
         y = y / 2
-        rounds += 1
-        print("norm", round(y.norm().item(), 3), "after", rounds)
+        iterations += 1
+        print("norm", round(y.norm().item(), 3), "after", iterations)
     print("done")
     return y
 
@@ -109,7 +109,7 @@ def test_prints(step):
 @differential(hits=20, graphs=2)
 def test_log_records():
     stream = io.StringIO()
-    logger = logging.getLogger("rounds")
+    logger = logging.getLogger("iterations")
     logger.handlers = [logging.StreamHandler(stream)]
     logger.setLevel(logging.INFO)
     logger.propagate = False
@@ -126,7 +126,7 @@ def test_log_records():
 
 
 @differential(hits=20)
-def test_a_text_that_goes_through_the_rounds():
+def test_a_text_that_goes_through_the_iterations():
     def step(x):
         text = "begin"
         for row in x:
@@ -162,7 +162,7 @@ def test_warnings():
 
 
 @differential(hits=15, graphs=3)
-def test_prints_of_rounds_that_train():
+def test_prints_of_iterations_that_train():
     w = torch.ones(4, requires_grad=True)
 
     def step(x):

@@ -221,8 +221,8 @@ def candidates_of(model, beams, width):
 
 @pytest.mark.parametrize("width", [2, 4])
 @differential(hits=20)
-def test_a_round_of_beams(width):
-    """A round's hypotheses go on with the last one's, so that some have a state in common."""
+def test_an_iteration_of_beams(width):
+    """An iteration's hypotheses go on with the last one's, so that some have a state in common."""
     model = Words()
 
     def driven(candidates_of):
@@ -247,7 +247,7 @@ def test_a_round_of_beams(width):
 
 
 def test_beams_are_multiplied_together():
-    """The four hypotheses of a round have one product with each weight."""
+    """The four hypotheses of an iteration have one product with each weight."""
     model = Words(hidden=256)
     step = torchjanus.function(lambda beams: [c[0] for c in candidates_of(model, beams, 4)])
     for _ in range(12):

@@ -391,9 +391,9 @@ def test_such_a_dict_made_on_one_side_of_a_branch():
 
 @differential(hits=3)
 def test_such_a_dict_in_a_loop():
-    def step(x, rounds):
+    def step(x, iterations):
         made = Record(y=x)
-        for i in range(rounds):
+        for i in range(iterations):
             made["y"] = made["y"] * 2 + i
         return made
 

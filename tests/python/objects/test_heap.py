@@ -390,15 +390,15 @@ def test_append_on_one_side_of_a_branch():
 
 
 @differential(hits=16)
-def test_writes_in_a_loop_whose_rounds_vary():
-    state = State(rounds=0, sums=[])
+def test_writes_in_a_loop_whose_iterations_vary():
+    state = State(iterations=0, sums=[])
 
     def step(x):
         while x.norm() > 1:
             x = x / 2
-            state.rounds += 1
+            state.iterations += 1
         state.sums.append(x.sum().item())
-        return x * state.rounds
+        return x * state.iterations
 
     return Program(step, [(x * 4,) for (x,) in calls(3, count=24)], watch=[state])
 

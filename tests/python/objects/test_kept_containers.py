@@ -165,7 +165,7 @@ def test_length_of_a_set_that_may_hold_the_element_already():
 
 @differential(hits=6)
 def test_functional_call_with_the_module_s_own_parameters():
-    """What is put back into the module changes nothing in one round, and something in the next."""
+    """What is put back into the module changes nothing in one iteration, and something in the next."""
     model = nn.Sequential(nn.Linear(1, 4), nn.Tanh(), nn.Linear(4, 1))
     own = dict(model.named_parameters())
 

@@ -1,4 +1,4 @@
-"""Differential programs: state that sides of a branch, rounds of a loop and activations of a function
+"""Differential programs: state that sides of a branch, iterations of a loop and activations of a function
 write, delete, append to and put in another order. PYTEST_DONT_REWRITE"""
 
 import collections
@@ -289,7 +289,7 @@ def test_old_key_moved_to_the_end_on_one_side(convert):
 @pytest.mark.parametrize("change", ["halve", "clear", "zero", "replace"])
 @pytest.mark.parametrize("before", ["set", "backward", "found"])
 @differential(hits=3)
-def test_grad_changed_in_rounds(before, change, convert):
+def test_grad_changed_in_iterations(before, change, convert):
     weight = torch.ones(4, requires_grad=True)
     optimizer = torch.optim.SGD([weight], 0.1)
 
@@ -337,7 +337,7 @@ def test_grad_read_by_the_test_of_a_loop():
 
 
 @differential(hits=8, graphs=1)
-def test_grad_read_in_rounds():
+def test_grad_read_in_iterations():
     weight = torch.ones(4, requires_grad=True)
 
     def step(x, n):
@@ -374,7 +374,7 @@ def test_grad_changed_in_a_recursion():
 @pytest.mark.parametrize("convert", [None, learned_at_once])
 @pytest.mark.parametrize("position", [0, 1, -1])
 @differential(hits=3)
-def test_appended_in_rounds_that_read_an_element(position, convert):
+def test_appended_in_iterations_that_read_an_element(position, convert):
     tensors = [torch.ones(4), torch.zeros(4)]
 
     def step(x, n):
@@ -389,7 +389,7 @@ def test_appended_in_rounds_that_read_an_element(position, convert):
 
 
 @differential(hits=8, graphs=1)
-def test_first_element_read_in_rounds_that_append():
+def test_first_element_read_in_iterations_that_append():
     tensors = [torch.ones(4), torch.zeros(4)]
 
     def step(x, n):
@@ -402,7 +402,7 @@ def test_first_element_read_in_rounds_that_append():
 
 @pytest.mark.parametrize("change", ["append", "insert", "pop", "store", "reverse", "clear"])
 @differential(hits=3)
-def test_list_changed_in_rounds(change):
+def test_list_changed_in_iterations(change):
     tensors = [torch.ones(4), torch.zeros(4), torch.full((4,), 2.0), torch.full((4,), 3.0)]
     first = list(tensors)
 
@@ -431,7 +431,7 @@ def test_list_changed_in_rounds(change):
 
 @pytest.mark.parametrize("appended", [False, True])
 @differential(hits=3)
-def test_list_opened_in_rounds_alone(appended):
+def test_list_opened_in_iterations_alone(appended):
     tensors = [torch.ones(4), torch.zeros(4)]
 
     def step(x, n):
@@ -550,7 +550,7 @@ def test_set_elements_taken_and_put_again(convert):
 
 @pytest.mark.parametrize("convert", [None, learned_at_once])
 @differential(hits=3)
-def test_set_discarded_from_in_rounds(convert):
+def test_set_discarded_from_in_iterations(convert):
     members = {1, 2}
 
     def step(x, n):
@@ -623,7 +623,7 @@ def test_recursion_outside_and_inside_of_an_autocast():
 
 
 @differential(hits=2)
-def test_data_replaced_in_rounds():
+def test_data_replaced_in_iterations():
     def step(x, n):
         weight = torch.ones(4, requires_grad=True)
         weight.data = x * 2
@@ -637,7 +637,7 @@ def test_data_replaced_in_rounds():
 
 
 @differential(hits=1)
-def test_view_turned_in_rounds():
+def test_view_turned_in_iterations():
     def step(x, n):
         matrix = x.clone().reshape(2, 2)
         turned = matrix[:, :]

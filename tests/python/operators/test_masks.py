@@ -35,7 +35,9 @@ LOSSES = {
     ),
     "masked_select": lambda y, x: y.masked_select(x[:, :3] > 0).sum(),
     "masked_select that is broadcast": lambda y, x: torch.masked_select(y, x[:, :1] > 0).sum(),
-    "rounds of a loop that is unrolled": lambda y, x: sum(y[x[:, k] > 0].sum() for k in range(3)),
+    "iterations of a loop that is unrolled": lambda y, x: sum(
+        y[x[:, k] > 0].sum() for k in range(3)
+    ),
     "a test that always holds": lambda y, x: y[y > 0].mean() if (y > 0).any() else y.sum(),
 }
 
@@ -192,9 +194,9 @@ def test_in_a_branch():
 
 @differential(hits=4, graphs=1)
 def test_in_a_loop():
-    def step(x, rounds):
+    def step(x, iterations):
         total = x.sum() * 0
-        for _ in range(rounds):
+        for _ in range(iterations):
             total = total + x[x > -total].sum() * 0.1
         return total
 

@@ -65,7 +65,7 @@ def test_gradients_of_what_draws(program):
 
 
 @differential()
-def test_in_the_rounds_of_a_loop():
+def test_in_the_iterations_of_a_loop():
     layer = Recurrent()
     optimizer = torch.optim.SGD(layer.parameters(), 0.1)
 
@@ -91,14 +91,14 @@ def test_what_a_loop_begins_with_stays_until_its_gradient():
     def step(words, length):
         encoder.zero_grad()
         h = torch.zeros(1, 1, 4)
-        rounds = torch.zeros(9, 4)
+        outputs = torch.zeros(9, 4)
         for i in range(length):
             output, h = encoder(words[i].view(1, 1, -1), h)
-            rounds[i] = output[0, 0]
+            outputs[i] = output[0, 0]
         x, loss = words[0].view(1, 1, -1), 0
         for _ in range(3):
-            weights = torch.softmax(h[0, 0] @ rounds.t(), 0)
-            x = torch.relu(head(torch.cat((x[0, 0], weights @ rounds)))).view(1, 1, -1)
+            weights = torch.softmax(h[0, 0] @ outputs.t(), 0)
+            x = torch.relu(head(torch.cat((x[0, 0], weights @ outputs)))).view(1, 1, -1)
             output, h = decoder(x, h)
             loss += output.square().sum()
         loss.backward()

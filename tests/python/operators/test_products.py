@@ -67,21 +67,21 @@ def products(f):
 
 
 def test_what_needs_no_result_of_another_product_is_done_at_once():
-    rounds = 12
+    iterations = 12
 
     def count(f):
         for _ in range(6):
-            f(torch.randn(rounds, 3, 32))
+            f(torch.randn(iterations, 3, 32))
         return products(f)
 
     step, _ = recurrent()
     # Forward and backward, the states' products need each other. For each layer, the inputs' are one, forward and
     # backward, and the weights' gradients are one each; the decoder has three. (The first input has no gradient.)
-    dependent = 2 * rounds + 2 * (rounds - 1)
+    dependent = 2 * iterations + 2 * (iterations - 1)
     assert count(torchjanus.function(step)) == dependent + 2 + 1 + 4 + 3
     with torchjanus.options.without("sum_products", "stack_products", "widen_products"):
         step, _ = recurrent()
-        assert count(torchjanus.function(step)) == dependent + (2 + 1 + 4) * rounds + 3
+        assert count(torchjanus.function(step)) == dependent + (2 + 1 + 4) * iterations + 3
 
 
 @differential()
@@ -232,7 +232,7 @@ def test_two_networks_that_meet():
 
 
 class Reader(nn.Module):
-    """Reads texts of any length word by word; `look` says what else happens in a round."""
+    """Reads texts of any length word by word; `look` says what else happens in an iteration."""
 
     def __init__(self, look):
         super().__init__()
@@ -477,16 +477,16 @@ def recurrent_over_any_length(sizes):
 
 
 @differential(hits=10)
-def test_a_loop_in_the_graph_multiplies_the_rows_of_its_rounds_behind_it():
+def test_a_loop_in_the_graph_multiplies_the_rows_of_its_iterations_behind_it():
     return recurrent_over_any_length([(2 + i * 5 % 7, 2) for i in range(14)])
 
 
 @differential(hits=8)
-def test_a_loop_of_one_round_and_of_none():
+def test_a_loop_of_one_iteration_and_of_none():
     return recurrent_over_any_length([(4, 2), (2, 2), (5, 2), (3, 2), (1, 2), (0, 2)] * 4)
 
 
-def test_rounds_add_no_product_to_the_weights_gradient():
+def test_iterations_add_no_product_to_the_weights_gradient():
     program = recurrent_over_any_length([(2 + i * 5 % 7, 2) for i in range(8)])
 
     def count():
@@ -532,7 +532,7 @@ def test_a_weight_that_states_meet_is_turned_once(rows, width, dtype):
     assert turns(g) == 0
 
 
-def test_few_rounds_do_not_pay_for_a_turned_weight():
+def test_few_iterations_do_not_pay_for_a_turned_weight():
     cell = nn.RNNCell(5, 32)
 
     def step(inputs):
@@ -549,7 +549,7 @@ def test_few_rounds_do_not_pay_for_a_turned_weight():
 
 
 @differential()
-def test_weights_that_are_written_between_rounds():
+def test_weights_that_are_written_between_iterations():
     weight = torch.randn(24, 24) / 5
 
     def step(x):

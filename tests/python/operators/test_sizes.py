@@ -170,7 +170,7 @@ def test_reshape_by_a_number_that_is_a_drawn_size():
 
 @differential(reasons=["dynamic_control"])
 def test_loop_of_a_drawn_number_that_is_none_in_the_graph():
-    """The reason is why, and not that the number of rounds varies."""
+    """The reason is why, and not that the number of iterations varies."""
 
     def step(x):
         n = random.randint(3, 8)

@@ -214,11 +214,11 @@ def test_sides_that_lie_differently():
 
 
 @differential(hits=3)
-def test_a_loop_with_rounds_or_none_that_lies_differently():
+def test_a_loop_with_iterations_or_none_that_lies_differently():
     def step(x):
-        y, rounds = x.repeat_interleave(2, 0)[::2], 0
-        while rounds < 3 and y.abs().max() > 0.1:
-            rounds += 1
+        y, iterations = x.repeat_interleave(2, 0)[::2], 0
+        while iterations < 3 and y.abs().max() > 0.1:
+            iterations += 1
             y = (y * 0.6).tanh() * 0.7
         return y
 
@@ -251,10 +251,10 @@ def test_the_run_decides_how_what_leaves_a_branch_lies():
 
 @differential(hits=4)
 def test_the_run_decides_how_what_leaves_a_loop_lies():
-    def step(x, rounds):
+    def step(x, iterations):
         y = F.interpolate(x[None], scale_factor=2.0)[0, :, ::2]
-        while rounds < 3 and y.abs().max() > 0.1:
-            rounds += 1
+        while iterations < 3 and y.abs().max() > 0.1:
+            iterations += 1
             y = (y * 0.6).tanh() * 0.7
         return y, [y, y.neg()]
 

@@ -97,17 +97,17 @@ def test_used_on_one_side_only(name):
 
 @differential(hits=2)
 def test_in_a_loop():
-    def step(x, i, rounds):
+    def step(x, i, iterations):
         k = torch.zeros((), dtype=torch.int64)
-        while k < rounds:
+        while k < iterations:
             x[i + k]
             x = x + 1
             k = k + 1
         return x
 
     good = [
-        (torch.ones(5, 4), torch.tensor([0, 1]), torch.tensor(rounds))
-        for rounds in (1, 2, 3, 2, 1, 3, 2)
+        (torch.ones(5, 4), torch.tensor([0, 1]), torch.tensor(iterations))
+        for iterations in (1, 2, 3, 2, 1, 3, 2)
     ]
     bad = (torch.ones(5, 4), torch.tensor([0, 3]), torch.tensor(3))
     return Program(step, [*good, bad, good[0]])
@@ -164,15 +164,17 @@ def test_quotients_of_ints():
 
 @differential(hits=3, aborts=2)
 def test_elements_of_a_list_that_grows():
-    def step(x, rounds, k):
+    def step(x, iterations, k):
         ys = []
-        for i in range(rounds):
+        for i in range(iterations):
             ys.append(x * i)
         ys[k]
         return ys[0] + 1
 
     x = torch.randn(3)
-    good = [(x, rounds, k) for rounds, k in ((3, 1), (4, 2), (5, 1), (6, -3), (4, 2), (7, 5))]
+    good = [
+        (x, iterations, k) for iterations, k in ((3, 1), (4, 2), (5, 1), (6, -3), (4, 2), (7, 5))
+    ]
     return Program(step, [*good, (x, 3, 3), (x, 5, -6), good[0]])
 
 

@@ -213,9 +213,9 @@ def test_mutual_recursion_that_counts():
 def test_two_calls_and_a_loop():
     go, kept = counting(lambda kept, x: setattr(kept, "calls", kept.calls + 1), calls=0)
 
-    def step(root, x, rounds):
+    def step(root, x, iterations):
         y = go(root, x)
-        for _ in range(rounds):
+        for _ in range(iterations):
             y = y + go(root.left if isinstance(root, Branch) else root, y.tanh())
         return y, kept.calls
 

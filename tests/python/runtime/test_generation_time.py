@@ -152,7 +152,7 @@ def operations(count):
 
 
 FAMILIES = {
-    "rounds": lambda size: training(Recurrent(), torch.rand(size, 2, 4)),
+    "iterations": lambda size: training(Recurrent(), torch.rand(size, 2, 4)),
     "layers": lambda size: training(Deep(size), torch.rand(2, 4)),
     "steps": steps,
     "operations": operations,

@@ -1,5 +1,5 @@
 """After some hundred calls the steps of the example programs make no further graph, whatever lengths,
-rounds and branches come."""
+iterations and branches come."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""Cells of recurrent networks, and what loops compute alike in each round, against eager."""
+"""Cells of recurrent networks, and what loops compute alike in each iteration, against eager."""
 
 import pytest
 from differential import Program, differential
@@ -62,16 +62,16 @@ def test_a_cell_that_thinks_about_one_input():
 
 
 @differential()
-def test_rounds_that_compute_the_same_from_outside():
+def test_iterations_that_compute_the_same_from_outside():
     weight = nn.Parameter(torch.randn(4, 4))
     optimizer = torch.optim.SGD([weight], 0.01)
 
-    def step(x, rounds):
+    def step(x, iterations):
         total, state = x.sum(), x
-        while rounds > 0:
+        while iterations > 0:
             shift = (x @ weight).tanh()
             state = state * 0.5 + shift
-            rounds = rounds - 1
+            iterations = iterations - 1
         loss = total + state.square().mean() + weight.sum()
         optimizer.zero_grad()
         loss.backward()
@@ -86,12 +86,12 @@ def test_rounds_that_compute_the_same_from_outside():
 def test_a_gradient_inside_of_the_loop():
     weight = torch.randn(4, requires_grad=True)
 
-    def step(x, rounds):
-        while rounds > 0:
+    def step(x, iterations):
+        while iterations > 0:
             loss = (x.exp() * weight).sum()
             (gradient,) = torch.autograd.grad(loss, weight)
             x = x - 0.1 * gradient
-            rounds = rounds - 1
+            iterations = iterations - 1
         return x
 
     calls = [(torch.randn(4), torch.tensor(1 + index % 4)) for index in range(12)]

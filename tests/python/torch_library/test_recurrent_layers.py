@@ -140,7 +140,7 @@ def test_state_carried_from_call_to_call():
 
 
 @differential(hits=20)
-def test_a_round_at_a_time_in_loops_and_branches():
+def test_an_iteration_at_a_time_in_loops_and_branches():
     encoder, decoder = nn.GRU(3, 4), nn.LSTM(4, 4)
 
     def step(x):
@@ -164,7 +164,7 @@ def test_a_round_at_a_time_in_loops_and_branches():
 
 
 @differential(hits=5)
-def test_varying_rounds_on_one_side_of_a_branch():
+def test_varying_iterations_on_one_side_of_a_branch():
     layer = nn.GRU(3, 4)
 
     def step(x, flag):
@@ -192,7 +192,7 @@ def test_weights_that_project():
 
 @pytest.mark.parametrize("kind", KINDS)
 @differential(hits=12, reasons=["guard_failed"])
-def test_no_rounds_at_all(kind):
+def test_no_iterations_at_all(kind):
     """Torch raises there."""
     layer = KINDS[kind](3, 4)
     return learning(layer, [torch.randn(i % 5, 2, 3) for i in range(1, 22)])
@@ -205,7 +205,7 @@ def test_sizes_that_do_not_fit():
 
 
 @pytest.mark.parametrize(
-    "layer, batch, rounds, is_left",
+    "layer, batch, iterations, is_left",
     [
         (nn.GRU(3, 4), 2, 5, False),
         (nn.GRU(3, 128), 32, 90, False),
@@ -216,10 +216,10 @@ def test_sizes_that_do_not_fit():
         (nn.LSTM(3, 128), 32, 90, True),
     ],
 )
-def test_whether_the_operator_of_the_layer_is_left(layer, batch, rounds, is_left):
+def test_whether_the_operator_of_the_layer_is_left(layer, batch, iterations, is_left):
     step = torchjanus.function(lambda x: layer(x)[1])
     for _ in range(5):
-        step(torch.randn(rounds, batch, 3, dtype=layer.weight_ih_l0.dtype))
+        step(torch.randn(iterations, batch, 3, dtype=layer.weight_ih_l0.dtype))
     assert ("opaque" in str(step.graph())) == is_left
 
 

@@ -63,8 +63,8 @@ def by_size(x):
 
 INLINED = {
     "two results": lambda x: scripted_standardized(x, x * 2),
-    "choices and rounds": lambda x: with_choice(x, "tanh"),
-    "choices and rounds, default given": lambda x: with_choice(x, "", 3.0),
+    "choices and iterations": lambda x: with_choice(x, "tanh"),
+    "choices and iterations, default given": lambda x: with_choice(x, "", 3.0),
     "sizes": by_size,
 }
 

@@ -1,4 +1,4 @@
-"""Not a `while`: the tensor has another shape in each round, so that each number of rounds has a graph."""
+"""Not a `while`: the tensor has another shape in each iteration, so that each number of iterations has a graph."""
 
 import torch
 

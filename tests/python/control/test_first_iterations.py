@@ -1,4 +1,4 @@
-"""Loops in the graph whose first round finds something of another kind than later rounds: a sum that
+"""Loops in the graph whose first iteration finds something of another kind than later iterations: a sum that
 begins as 0, a state that begins as None."""
 
 import torch.nn.functional as F
@@ -39,7 +39,7 @@ def test_loss_that_begins_as_a_number():
 
 
 @differential(hits=9)
-def test_loss_of_no_rounds_in_some_calls():
+def test_loss_of_no_iterations_in_some_calls():
     layer = nn.Linear(5, 5)
     return Program(loss_from_zero(layer), sequences(EVEN_NONE), watch=[layer])
 
@@ -87,7 +87,7 @@ def test_states_that_begin_as_none():
 
 
 @differential(graphs=2)
-def test_best_of_all_rounds():
+def test_best_of_all_iterations():
     def step(x):
         best, place = None, -1
         for i, row in enumerate(x):
@@ -124,7 +124,7 @@ def test_state_of_a_module_that_begins_as_none():
 
 
 @differential(hits=3)
-def test_loop_left_in_its_first_round():
+def test_loop_left_in_its_first_iteration():
     def step(x):
         last = None
         for row in x:
@@ -137,7 +137,7 @@ def test_loop_left_in_its_first_round():
 
 
 @differential(hits=3)
-def test_return_out_of_the_first_round():
+def test_return_out_of_the_first_iteration():
     def step(x):
         total = 0
         for row in x:
@@ -154,12 +154,12 @@ def test_return_out_of_the_first_round():
 @differential()
 def test_while_loop_whose_sum_begins_as_a_number():
     def step(x):
-        ponder, rounds, state = 0, 0, x
+        ponder, iterations, state = 0, 0, x
         while state.abs().max() > 0.5:
             state = state * 0.6
             ponder = ponder + state.pow(2).mean()
-            rounds += 1
-        return ponder, rounds, state
+            iterations += 1
+        return ponder, iterations, state
 
     return Program(step, [(torch.randn(4) * 3 + 1,) for _ in range(12)])
 

@@ -1,4 +1,4 @@
-"""A loop whose first round makes the state another kind: that round, and a `while` with the others."""
+"""A loop whose first iteration makes the state another kind: that iteration, and a `while` with the others."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Refused: more rounds than may be unrolled, over objects that no loop of the graph takes."""
+"""Refused: more iterations than may be unrolled, over objects that no loop of the graph takes."""
 
 import torch
 
