@@ -74,7 +74,7 @@ void ConsumedTape::add_way(const Node& gradient) {
   }
 }
 
-/// From what each function gives being reached at all calls down to what is.
+/// Begins with all results of functions as reached, and drops those that some call does not reach.
 void ConsumedTape::find() {
   while (true) {
     reached_.clear();
@@ -119,8 +119,8 @@ void ConsumedTape::enter(const Node& node, const Reached& reached) {
   }
 }
 
-/// What all iterations hand a gradient on to: each from what the next one, or what follows the
-/// loop, takes from it.
+/// The carried values that all iterations hand a gradient on to. An iteration gets it from the next
+/// iteration, or from what follows the loop.
 ConsumedTape::Reached ConsumedTape::carried_by(const Node& loop, std::set<size_t> carried) const {
   const Block& body = *loop.blocks[1];
   while (true) {
@@ -143,14 +143,15 @@ ConsumedTape::Reached ConsumedTape::from(const Block& block,
 bool ConsumedTape::contains(graph::Value* value) const {
   const auto reached = reached_.find(home_of(*value));
   if (reached == reached_.end()) return false;
-  // What a cell shows is computed of its state.
+  // The value that a cell shows is computed from its state.
   const Node* node = value->definition;
   const bool is_state = node != nullptr && node->op == &op::lstm_cell && value->index == 1;
   return reached->second.contains(value) ||
          (is_state && reached->second.contains(node->outputs[0]));
 }
 
-/// Whether eager's autograd tracks the value; what is read of a view has no note of it.
+/// Whether eager's autograd tracks the value. A value that is read of a view does not say so
+/// itself.
 bool ConsumedTape::is_tracked(graph::Value* value) {
   if (!graph::carries_gradient(value->type)) return false;
   if (value->type.kind == graph::Type::Kind::list) return true;
@@ -166,13 +167,13 @@ bool ConsumedTape::is_tracked(graph::Value* value) {
 
 bool ConsumedTape::raises(graph::Value* value) {
   const bool found = raises(value, contains(value));
-  // What was true may have been so under the assumption of something that turned out not to be.
+  // An answer may rest on an assumption that turned out to be false.
   std::erase_if(raises_, [](const auto& known) { return known.second; });
   return found;
 }
 
-/// `reached`: a backward() has come to the value in the run of its block that counts. While that is
-/// being found it is taken for true: all runs end.
+/// `reached`: a backward() has reached the value in the run of its block that counts. The answer is
+/// taken for true while it is being found, since all runs end.
 bool ConsumedTape::raises(graph::Value* value, bool reached) {
   reached = reached || contains(value);
   const auto [known, is_new] = raises_.try_emplace({value, reached}, true);
@@ -202,7 +203,7 @@ bool ConsumedTape::find_raises(graph::Value* value, bool reached) {
   return operands_raise(*node, reached);
 }
 
-/// Of what iterations or activations are given: whatever it is.
+/// A parameter raises only if all that iterations or activations are given for it raises.
 bool ConsumedTape::parameter_raises(const graph::Value& parameter) {
   const Node* node = parameter.owner == nullptr ? nullptr : parameter.owner->parent;
   const size_t index = parameter.index;

@@ -16,16 +16,16 @@ namespace janus::frontend {
 
 class ConsumedTape {
  public:
-  /// `pushes`: of elements to which a backward() has come as well, whenever they were pushed.
+  /// `pushes`: nodes that push elements to lists. A backward() has reached each of those elements.
   explicit ConsumedTape(Interpreter& interpreter, const std::vector<graph::Node*>& pushes = {});
 
-  /// Whether a backward() has come to the value.
+  /// Whether a backward() has surely reached the value.
   bool contains(graph::Value* value) const;
-  /// Whether another backward(), of this value, surely raises: if a backward() has come to the
-  /// value, on some way, else on all, before it has added to a gradient. Of a list: of each
-  /// element.
+  /// Whether another backward() of this value surely raises before it has added to a gradient. If a
+  /// backward() has reached the value, one consumed way from it is enough; else all ways have to be
+  /// consumed. For a list: whether that holds for each element.
   bool raises(graph::Value* value);
-  /// Refuses if that is not sure.
+  /// Refuses if raises() is not certain.
   void check_raises(graph::Value* value);
 
  private:
@@ -46,11 +46,11 @@ class ConsumedTape {
   Interpreter& interpreter_;
   std::vector<const graph::Node*> gradients_;  ///< that free what they come to
   std::map<const graph::Block*, std::vector<graph::Value*>> begins_;
-  /// What autograd.grad() has come to on its way to some of the leaves, outside of branches, loops
+  /// What autograd.grad() has reached on its way to some of the leaves, outside of branches, loops
   /// and functions.
   Reached on_the_way_;
   std::map<const graph::Block*, Reached> reached_;
-  /// Of each function the results that backward() has come to at all calls.
+  /// By function: the results that backward() has reached at all of its calls.
   std::map<const graph::Node*, std::set<size_t>> results_, results_met_;
   std::map<std::pair<const graph::Value*, bool>, bool> raises_;
   std::map<const graph::Value*, bool> tracked_;

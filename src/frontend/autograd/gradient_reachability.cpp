@@ -1,6 +1,6 @@
-// A gradient comes to a value by each way from the outputs back to it. A way through an `if` is
-// there if its side is taken: what the sides say becomes one more result of that node. From
-// iteration to iteration of a loop it is carried whether what is carried there is reached.
+// A gradient comes to a value by each way from the outputs back to it. A way through an `if` exists
+// if its side is taken: the flags of the two sides become one more result of that node. A loop
+// carries, beside a value, the flag whether the value is reached.
 #include "frontend/autograd/gradient_reachability.h"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ GradientReachability::Flag GradientReachability::of(graph::Value* value) {
 
 namespace {
 
-/// Whether an iteration takes an element of a list, or some: which of them, iterations do not tell.
+/// Whether an iteration takes elements of a list. Iterations do not tell which elements.
 bool reads_part_of_list(const Node& loop) {
   bool found = false;
   graph::for_each_node(*loop.blocks[1], [&](const Node& node) {
@@ -158,7 +158,7 @@ GradientReachability::Flag GradientReachability::through_loop(graph::Value& outp
   return flag;
 }
 
-/// What a loop carries, as an iteration begins.
+/// The flag of a value that a loop carries, at the beginning of an iteration.
 GradientReachability::Flag GradientReachability::in_iteration(graph::Value& parameter) {
   graph::Block* body = parameter.owner;
   Node* loop = body == nullptr ? nullptr : body->parent;
@@ -171,7 +171,7 @@ GradientReachability::Flag GradientReachability::in_iteration(graph::Value& para
   return {.value = body->parameters[carried(*loop, parameter.index)]};
 }
 
-/// Which value that the loop carries tells whether its value `index` is reached.
+/// The number of the carried value that is the flag of carried value `index`.
 size_t GradientReachability::carried(Node& loop, size_t index) {
   const auto [known, is_new] = carried_.try_emplace({&loop, index}, loop.inputs.size());
   const size_t place = known->second;
@@ -189,8 +189,8 @@ size_t GradientReachability::carried(Node& loop, size_t index) {
   return place;
 }
 
-/// Whether what a function uses of outside is reached, it tells by one more result. What it is
-/// given counts as for a loop.
+/// A function tells by one more result whether a value that it uses from outside is reached. Its
+/// arguments are treated as what a loop carries.
 GradientReachability::Flag GradientReachability::through_call(graph::Value& output) {
   using passes::Paths;
   Node& call = *output.definition;
@@ -230,7 +230,7 @@ size_t GradientReachability::result_of(Node& function, size_t index) {
   return found_[key] = place;
 }
 
-/// Says all by itself: nothing is left out as described already by another text.
+/// The text is complete: it leaves out nothing because another text describes it already.
 std::string GradientReachability::structure_of(const Node& function, size_t index) {
   auto structures = std::exchange(structures_, {});
   auto described = std::exchange(described_, {{&function, index}});
@@ -282,8 +282,8 @@ std::string GradientReachability::describe(graph::Value* value) {
   return all;
 }
 
-/// Through what a function is given, an earlier gradient, or some element of a list: only what is
-/// certain.
+/// Through arguments of functions, earlier gradients and elements of lists. Only what is certain
+/// counts.
 GradientReachability::Flag GradientReachability::through_uncertain(graph::Value& output) {
   using passes::Paths;
   const Node& node = *output.definition;

@@ -19,8 +19,8 @@ class Journal {
   explicit Journal(Interpreter& interpreter);
   Journal(Interpreter& interpreter, JournalState& state);
 
-  /// While one lives, the iterations of a loop are interpreted. Behind the outermost one, what they
-  /// have shown becomes an effect.
+  /// Lives while the iterations of a loop are interpreted. At the end of the outermost loop, what
+  /// the iterations have shown becomes an effect.
   class Iterations {
    public:
     explicit Iterations(Interpreter& interpreter);

@@ -1,6 +1,6 @@
 // One loop on its way into the graph (the inside of loops.h). Test and body are interpreted with a
-// parameter for all that is known to be carried from iteration to iteration; what else they turn
-// out to change is carried in the next attempt, until nothing new changes.
+// parameter for each value that is known to be loop-carried. What else they change is carried in
+// the next attempt, until the loop-carried state reaches a fixpoint.
 //
 //   loop.cpp          the attempts
 //   loop_begin.cpp    the state that an iteration begins with, and that behind the loop
@@ -29,11 +29,11 @@ namespace janus::frontend {
 /// How a value that a variable or container holds goes through the loop.
 struct Passage {
   enum class Kind {
-    same,     ///< no iteration changes it
+    same,     ///< loop-invariant
     carried,  ///< a number or tensor: a parameter of the blocks
     parts,   ///< a tuple, or a container or object that iterations replace by another, part by part
     either,  ///< a number of one of two kinds: three parameters
-    last,    ///< set by each iteration, and not read before: what the last one left
+    last,    ///< set by each iteration before it is read: what the last one left
     unmerged,  ///< set by the iterations to what has nothing in common with what it was: not
                ///< readable
   };
@@ -47,7 +47,7 @@ struct Passage {
   std::vector<graph::Type> types;  ///< last: of the numbers and tensors in it
 };
 
-/// How a list goes through the loop that its iterations make longer.
+/// How a list goes through the loop that iterations append to.
 struct Growth {
   ElementForm form;
   bool front = false;      ///< by elements in front of the others
@@ -135,8 +135,8 @@ class Loop final : public Scope {
   /// Sets the state before the loop, with a parameter for all that is carried.
   void set_state(const Parameter& parameter);
   void set_objects(const Parameter& parameter);
-  /// A list that the iterations make longer: of the elements that it has before, and those that
-  /// follow.
+  /// Begins a list that iterations append to. It has the elements from before the loop, and those
+  /// that follow.
   void begin_list(Sequence& sequence, const Parameter& parameter);
   /// Contents that are written in place: the same object with other contents.
   void begin_contents(Tensor& tensor, const Parameter& parameter);
@@ -201,8 +201,8 @@ class Loop final : public Scope {
   bool join_parts(Passage& passage, const Value& initial, const Value& end, std::string& why);
   /// What a place still holds at the end of an iteration.
   void note_kept(const Value& value);
-  /// A container that iterations replace may be held by nobody else, nor change: each iteration
-  /// begins with one of its own.
+  /// Checks that a container that iterations replace is held by nobody else and does not change.
+  /// Each iteration begins with a container of its own.
   void check_replacements();
   /// Whether the place holds a number of one of two kinds from now on.
   bool becomes_either(const Passage& passage, const Value& initial, const Value& end);
@@ -210,7 +210,7 @@ class Loop final : public Scope {
                    std::string& why);
   bool join_last(Passage& passage, const Value& initial, const Value& end, std::string& why);
   bool collect_last(Passage& passage, const Value& end);
-  /// Whether each iteration has a size of its own in it.
+  /// Whether it has a size that differs from iteration to iteration.
   bool is_sized_inside(const graph::Type& type) const;
   void add_end(const std::shared_ptr<Tensor>& tensor);
   bool join_carried(Passage& passage, const Value& initial, const Value& end, std::string& why);
@@ -225,7 +225,7 @@ class Loop final : public Scope {
   void make_node();
   /// What is known of the lists that grew.
   void finish_lists(const graph::Node& node);
-  /// The length of a list that each iteration makes longer by as many elements; null: it varies.
+  /// The length of a list to which each iteration appends equally many elements; null: it varies.
   Value length_behind(const Sequence& sequence, const graph::Block& body, size_t index);
   /// Whether the first iteration always comes: known, or seen in all runs and guarded.
   bool begins_certainly();
@@ -256,8 +256,8 @@ class Loop final : public Scope {
   std::map<std::pair<PyObject*, size_t>, Passage> heap_passages_;
   const graph::Block* at_ = nullptr;
   std::unique_ptr<graph::Block> condition_, body_;
-  /// Of objects that iterations change: by variable name or position; a tensor's contents need
-  /// none.
+  /// By object that iterations change, and by variable name or position. A tensor's contents have
+  /// no name.
   std::map<const Changeable*, std::map<std::string, Passage>> passages_;
   std::map<Sequence*, Growth> growth_;
   std::vector<CarriedTensor> tensors_;

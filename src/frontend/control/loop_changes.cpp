@@ -29,7 +29,7 @@ bool Loop::collect_changes() {
   return at_fixpoint_;
 }
 
-/// Of each member of the state, whether and how it goes from iteration to iteration.
+/// For each member of the state: whether and how it is carried.
 void Loop::collect_state() {
   // What has become of values is known behind the loop (run). What an iteration finds out about
   // classes, and what it casts, is the iteration's own.
@@ -64,7 +64,7 @@ void Loop::collect_objects() {
     } else if (!same_state(saved.state, state_of(*saved.object))) {
       fail("it changes a set or takes from an iterator");
     } else if (const auto* iterator = dynamic_cast<Iterator*>(saved.object)) {
-      // Which list it goes over, nobody knows.
+      // The list that it goes over is not known.
       holds_unseen_ |= iterator->type == &PyListIter_Type;
     }
   }

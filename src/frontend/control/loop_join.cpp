@@ -1,5 +1,5 @@
-// Whether what a place held before the loop and what an iteration left there can go through the
-// loop as one thing, and how.
+// The join of what a place held before the loop with what an iteration left there: whether both can
+// be one loop-carried value, and how.
 #include <algorithm>
 
 #include "frontend/control/loop.h"

@@ -1,6 +1,6 @@
 // Loops in the graph: a loop whose number of iterations only the run knows becomes a `while` node.
-// What its iterations change is found by interpreting the body until nothing new changes: those
-// values are carried from iteration to iteration, as parameters of the blocks.
+// The loop-carried values are found by interpreting the body until the state reaches a fixpoint.
+// They are parameters of the blocks.
 #pragma once
 
 #include <functional>

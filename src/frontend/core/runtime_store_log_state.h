@@ -1,5 +1,5 @@
-// Attributes that the run writes to objects that it meets, as the rooms before `recursion` see
-// them; recursion/runtime_store_log.h keeps them.
+// The store log of objects that are discovered at run time, as the rooms before `recursion` see it.
+// recursion/runtime_store_log.h implements it.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class RuntimeStoreLogState {
   /// Refuses to go on with an attribute of an object that was reached by its path if the run may
   /// have written it.
   virtual void check_unwritten(PyTypeObject* type, const std::string& name) const = 0;
-  /// Whether it is the list of what was written under a name.
+  /// Whether the list is a log.
   virtual bool is_log(const Sequence& list) const = 0;
 };
 

@@ -68,7 +68,7 @@ class Reachable {
   std::set<const AbstractValue*> seen_;
 };
 
-/// Of variables only those that others can see.
+/// The state of the object. Of variables it has only those that other functions can see.
 ChangeableState visible_state(const Changeable& object) {
   ChangeableState state = state_of(object);
   const auto* variables = dynamic_cast<const Variables*>(&object);
@@ -189,7 +189,7 @@ bool CallEnvironment::same_tables(const Heap& now, const Apart& apart) const {
   return true;
 }
 
-/// The elements of lists that had changed are seen as those of other lists.
+/// Elements of lists that had changed are compared as those of other lists.
 bool CallEnvironment::same_lists(const Heap& now, const Apart& apart) const {
   return std::all_of(now.list_order().begin(), now.list_order().end(), [&](PyObject* object) {
     const Heap::List& list = now.list_at(object);

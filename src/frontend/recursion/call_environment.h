@@ -13,14 +13,14 @@ namespace janus::frontend {
 
 class CallEnvironment {
  public:
-  /// As they are now: what variables that nested functions use, changed objects, tensors of the
-  /// entry and `given` lead to.
+  /// The present state of all objects that can be reached from `given`, from variables that nested
+  /// functions use, from changed objects and from tensors of the entry.
   CallEnvironment(Interpreter& interpreter, const std::vector<Value>& given);
 
-  /// An object of the entry that was reached only later, as it is now.
+  /// Adds the present state of an object of the entry that was reached later.
   void add(const Changeable& object);
 
-  /// What goes in and out of the function as parameters, so that it may be anything.
+  /// What the function takes as parameters and gives back. It may differ.
   struct Apart {
     std::function<bool(const Changeable& object)> list;
     std::function<bool(const Changeable& object, const std::string& name)> place;

@@ -70,7 +70,7 @@ void collect_used(const graph::Block& block, std::set<const graph::Value*>& used
   }
 }
 
-/// Removes what only stands for lists and is not used; whether there was any.
+/// Removes lazy stacks without uses. Gives whether there was one.
 bool remove_unused(graph::Block& block, const std::set<const graph::Value*>& used) {
   bool removed = std::erase_if(block.nodes, [&](const graph::Node* node) {
                    return stands_for_list(*node) && !used.contains(node->output());
@@ -131,7 +131,7 @@ Value LazyStacks::call(Interpreter& interpreter, PyObject* callable,
 
 void LazyStacks::finish(Interpreter& interpreter) const {
   if (lists_.empty()) return;
-  // The last ones first: what only they used is used no more.
+  // From the last one back, since removing one may leave an earlier one without uses.
   while (remove_unused(interpreter.output().graph.body())) {
   }
   for_each_node(interpreter.output().graph.body(), [&](const graph::Node& node) {

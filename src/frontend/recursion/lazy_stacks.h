@@ -23,7 +23,7 @@ class LazyStacks {
   /// A sum or mean over the first dimension of such a tensor; null: it is another call.
   Value call(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) const;
 
-  /// Takes what only stood for lists out of the graph; refuses what is made of it.
+  /// Removes lazy stacks from the graph. Refuses if one has another use.
   void finish(Interpreter& interpreter) const;
 
  private:

@@ -65,7 +65,7 @@ void RuntimeStoreLog::check_class(const Object& type, const std::string& name) c
     interpreter_.refuse(ReasonCode::heap_write, cat("the attribute ", name, " of a ", of->tp_name));
 }
 
-/// For each tensor of the value that eager's autograd tracks the number of its node's name.
+/// Adds the number of its node's name for each tensor of the value that eager's autograd tracks.
 void RuntimeStoreLog::add_names(const Value& value, std::vector<Value>& numbers) {
   if (const auto* tuple = as<Sequence>(value); tuple != nullptr && !tuple->is_list)
     for (const Value& part : tuple->elements.known()) add_names(part, numbers);
@@ -92,7 +92,7 @@ void RuntimeStoreLog::write(const std::shared_ptr<RuntimeObject>& object, const 
 
 // --- reads --------------------------------------------------------------------------------------
 
-/// What was written last, if that was to this very value of the graph.
+/// The value stored last, if it was stored to this very value of the graph.
 Value RuntimeStoreLog::last_write(const RuntimeObject& object, const Log& log) const {
   const Rolled* all = log.writes->elements.rolled().get();
   const Value last =
@@ -144,7 +144,7 @@ Value RuntimeStoreLog::read(const RuntimeObject& object, const std::string& name
       seen != nullptr && std::ranges::any_of(seen->value.classes(), [&](const Object& type) {
         return type.is(none.get());
       });
-  // What other calls left may have a gradient, which is not for this run to know.
+  // A value that an earlier call left may have a gradient, which this run can not know.
   if (is_tracked(writes->form.parts[1]) && !may_be_none) {
     interpreter_.guard_kinds(found.flag, fact);
     return written();
@@ -172,17 +172,17 @@ void RuntimeStoreLog::check_unwritten(PyTypeObject* type, const std::string& nam
 
 // --- gradients ----------------------------------------------------------------------------------
 
-// Eager's backward() has come to a value that was written if it is on its way to the loss by
-// itself, or by having been read of its object. The former is known (consumed_tape.h). Of the
-// latter, each read notes which write it found, and the run tells in the end whether all were
-// found. Reads count that are on the way to the loss, or to what is written in their turn: the last
-// of all is not, so all are.
+// Eager's backward() reaches a stored value in two ways: the value itself leads to the loss, or a
+// read of its object does. The former is known (consumed_tape.h). For the latter, each read notes
+// which store it found, and the run tells in the end whether all were found. A read counts if it
+// leads to the loss or to another stored value. The last stored value leads to none, so all reads
+// that count lead to the loss.
 
 namespace {
 
 using Pushes = std::vector<graph::Node*>;
 
-/// Of the lists of a log those whose elements have gradients.
+/// The lists of a log whose elements have gradients.
 void add_tracked(const ElementForm& form, size_t& next, std::vector<size_t>& tracked) {
   if (form.kind == ElementForm::Kind::tuple) {
     for (const ElementForm& part : form.parts) add_tracked(part, next, tracked);

@@ -40,10 +40,10 @@ class RuntimeStoreLog final : public RuntimeStoreLogState {
   void check_unwritten(PyTypeObject* type, const std::string& name) const override;
   bool is_log(const Sequence& list) const override;
 
-  /// Refuses where a backward() in the run may not have come to all values with gradients that were
-  /// written; or lets the run find out, where that depends on which of them were read.
+  /// Refuses if a backward() in the run may not have reached all stored values with gradients.
+  /// Where that depends on which of them were read, a guard of the run decides.
   void check_consumed();
-  /// The lists, which are seen by all that the run does.
+  /// The lists of the logs; any code of the run may read them.
   std::vector<Value> lists() const;
   /// All that is written, as one value, and how the commit does it; nothing if there was no write.
   Value written() const;
@@ -82,7 +82,7 @@ class RuntimeStoreLog final : public RuntimeStoreLogState {
   std::vector<std::string> grad_fn_names_;
 };
 
-/// Those of the interpretation.
+/// The log of the interpretation.
 RuntimeStoreLog& runtime_store_log_of(AttachedStates& attached);
 
 }  // namespace janus::frontend

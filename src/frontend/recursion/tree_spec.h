@@ -41,7 +41,7 @@ struct TreeSpec {
   bool front = false;
 };
 
-/// Whether the two specs are one, whatever classes objects may have.
+/// Whether the two specifications are equal, apart from the classes of objects.
 bool same_spec(const TreeSpec& a, const TreeSpec& b);
 /// Adds the classes of objects; whether there were new ones.
 bool add_classes(TreeSpec& spec, const TreeSpec& more);
@@ -52,7 +52,7 @@ bool same_value(const Value& a, const Value& b);
 /// Whether both places are unknown or absent, or hold the same value.
 bool same_held(const Held& a, const Held& b);
 
-/// Takes values apart.
+/// Flattens values.
 class Flattening {
  public:
   /// `varies`: whether the part of that name is a parameter, although it could stay what it is.
@@ -82,7 +82,7 @@ class Flattening {
   size_t next_place_ = 0;
 };
 
-/// Puts a value together again; `next` gives the graph's values in order.
+/// Unflattens values; `next` gives the graph's values in order.
 class Rebuilding {
  public:
   Rebuilding(Interpreter& interpreter, std::function<graph::Value*(const graph::Type&)> next)

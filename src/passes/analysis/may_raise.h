@@ -1,4 +1,4 @@
-// Which operators look at what tensors hold to decide whether they raise: at indices, at divisors.
+// Operators that raise for some contents of their operands, such as indices and divisors.
 #pragma once
 
 #include "graph/graph.h"

@@ -34,7 +34,7 @@ class BatchPartition {
  private:
   bool is_put_off(uint32_t i) const { return recursion_.is_put_off(*block_.nodes[i]); }
 
-  /// How often the way to a node goes from what is put off back to what is not: nodes of one stage
+  /// Finds how often the way to a node goes from deferred nodes back to others. Nodes of one stage
   /// can be computed together.
   void find_stages() {
     stage_.resize(before_.size());
@@ -42,7 +42,7 @@ class BatchPartition {
       for (const uint32_t other : before_[i])
         stage_[i] =
             std::max(stage_[i], stage_[other] + (is_put_off(other) && !is_put_off(i) ? 1 : 0));
-    // What only what is put off uses, is computed with the first of that.
+    // A node with deferred users only is computed with the first of them.
     const auto after = successors(before_);
     for (auto i = static_cast<uint32_t>(before_.size()); i-- > 0;) {
       if (!is_put_off(i) || after[i].empty() || gives_result(*block_.nodes[i])) continue;
@@ -53,7 +53,7 @@ class BatchPartition {
     }
   }
 
-  /// What is needed for sums alone, all of one stage.
+  /// Finds nodes that only sums need; they are computed last in their stage.
   void find_late() {
     late_.resize(before_.size());
     const auto after = successors(before_);
@@ -73,8 +73,8 @@ class BatchPartition {
                                [&](const Value* result) { return result->definition == &node; });
   }
 
-  /// Of what is not late, those of one stage and family that hang together; of what is late, all of
-  /// one stage. A unit is known by its first node.
+  /// Makes units. Late nodes of a stage are one unit. Other nodes of one stage and family are a
+  /// unit where they are connected. A unit is known by its first node.
   void find_units() {
     std::map<uint32_t, uint32_t> first_late;
     for (uint32_t i = 0; i < before_.size(); ++i) {
@@ -96,8 +96,8 @@ class BatchPartition {
     std::ranges::replace(unit_of_, second, first);
   }
 
-  /// What costs little and needs not be done in a cycle is done with what uses it, if that is of
-  /// one family, else with what it is made of. (A unit that is met costs more than such a node.)
+  /// Cheap nodes outside of cycles join the family of their users if it is one family, else that of
+  /// their operands. (Running a unit costs more than running such a node.)
   void find_families() {
     const auto after = successors(before_);
     for (const Node* node : block_.nodes)

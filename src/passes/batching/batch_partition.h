@@ -1,5 +1,4 @@
-// Partitions a block of a function whose invocations are batched into units, each of which runs as
-// one.
+// Partitions a block of a function with batched invocations into units. A unit runs as one.
 #pragma once
 
 #include <vector>
@@ -10,8 +9,8 @@
 
 namespace janus::passes {
 
-/// The nodes of `block` in units, in an order in which each can follow the others: what one `rows`
-/// node is to compute, or one node that is not put off.
+/// The nodes of `block` in units, in an order that keeps dependences. A unit is what one `rows`
+/// node computes, or one node that is not deferred.
 std::vector<std::vector<graph::Node*>> batch_partition(graph::Block& block,
                                                        const Recursion& recursion,
                                                        const Flow& flow);

@@ -13,19 +13,19 @@ namespace janus::passes {
 /// The type of a value of `type` for many rows: a tensor with `rows` in front, also for numbers.
 graph::Type rows_of(const graph::Type& type, const graph::Dim& rows);
 
-/// Appends what computes `node` for all rows. `inputs` stand for its operands: `stacked` says which
-/// of them have a row of each. Gives its results, all of which have; nothing if there is no such
-/// form of the operator for such operands.
+/// Appends nodes that compute `node` for all rows. `inputs` stand for its operands, and `stacked`
+/// says which of them have one row for each. All results have. Nothing if the operator has no rule
+/// for such operands.
 std::optional<std::vector<graph::Value*>> append_for_rows(graph::Builder& builder,
                                                           const graph::Node& node,
                                                           std::span<graph::Value* const> inputs,
                                                           const std::vector<bool>& stacked,
                                                           const graph::Dim& rows);
 
-/// Which operand of `node` it adds something to, if it is such an operator.
+/// The operand that `node` adds something to, if it is such an operator.
 std::optional<size_t> added_to(const graph::Node& node);
 
-/// Appends what adds the rows of all to `inputs[*added_to(node)]`, which is one for all of them.
+/// Appends nodes that add all rows to `inputs[*added_to(node)]`, which has no row dimension.
 std::optional<graph::Value*> append_sum_of_rows(graph::Builder& builder, const graph::Node& node,
                                                 std::span<graph::Value* const> inputs,
                                                 const std::vector<bool>& stacked);

@@ -8,10 +8,9 @@
 
 namespace janus::passes {
 
-/// Loops that multiply a few rows by a matrix of some size in each iteration, and either need no
-/// product of one iteration in another (sequences, one in each iteration), or stand beside others
-/// with the same matrix (sequences, a loop for each). Where an iteration's rows are many already,
-/// more of them gain nothing.
+/// Loops that multiply a few rows by a matrix of some size in each iteration. Their iterations are
+/// independent (one sequence in each iteration), or other loops multiply by the same matrix (one
+/// loop for each sequence). Iterations with many rows gain nothing.
 std::unordered_set<const graph::Node*> parallel_loops(const graph::Block& body);
 
 }  // namespace janus::passes

@@ -14,14 +14,14 @@ class AcyclicPartition {
  public:
   explicit AcyclicPartition(const graph::Block& block);
 
-  /// Some nodes, by position, in groups of which no member leads to another: by how many of the
-  /// nodes are on the way to each at most.
+  /// Divides nodes, given by position, into groups of independent nodes. A group has the nodes with
+  /// equally many of the given nodes on the longest way to them.
   std::vector<std::vector<uint32_t>> independent(const std::vector<uint32_t>& positions);
 
-  /// Makes one unit of nodes that do not lead to each other.
+  /// Makes one unit of independent nodes.
   void join(const std::vector<uint32_t>& positions);
 
-  /// So that nodes of one unit are neighbours.
+  /// Orders the block so that nodes of one unit are neighbours.
   void put_in_order(graph::Block& block) const;
 
  private:

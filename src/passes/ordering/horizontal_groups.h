@@ -22,12 +22,12 @@ using Positions = std::vector<uint32_t>;
 /// What a pass finds in a block.
 struct Candidates {
   std::vector<Positions> sets;  ///< of nodes that may be done together
-  /// Some of a set that do not depend on each other, in the order that the pass wants; empty where
-  /// they are left alone.
+  /// Chooses among independent nodes of a set, and orders them as the pass wants. Empty: the pass
+  /// leaves them alone.
   std::function<NodeGroup(NodeGroup)> choose;
 };
 
-/// Those with more than one node, in the order of the block.
+/// The sets with more than one node, in the order of the block.
 template <class Key>
 std::vector<Positions> sets_of_several(std::map<Key, Positions> by_key);
 
@@ -37,8 +37,8 @@ class HorizontalGroups {
   /// side.
   HorizontalGroups(graph::Graph& graph, std::function<Candidates(const graph::Block&)> look);
 
-  /// For a rewriting that meets all nodes: whether the node is in a group. The last of its group
-  /// calls `replace`, which replaces all of them.
+  /// Called for each node of the graph in order: whether it is in a group. At the last node of a
+  /// group, calls `replace`, which replaces all of them.
   bool meets(const graph::Node& node, const std::function<void(const NodeGroup&)>& replace);
 
  private:

@@ -23,7 +23,7 @@ using graph::Node;
 using graph::Trait;
 using graph::Value;
 
-/// What the iterations of one loop compute of their rows.
+/// Values that the iterations of one loop compute from their rows.
 class Rows {
  public:
   Rows(const CountedLoop& loop, graph::Builder& front) : loop_(loop), front_(front) {}
@@ -61,8 +61,7 @@ class Rows {
   bool is_made_of_rows(const Value& value) const { return of_rows_.contains(value.definition); }
   bool is_outer(const Value& value) const { return !is_inside(value, *loop_.body); }
 
-  /// The value of all iterations, in front of the loop; null if there is no such form of what it is
-  /// computed by.
+  /// The value for all iterations, in front of the loop; null if its operator has no batching rule.
   Value* for_all_rows(const Value& value) {
     const auto [found, is_new] = all_.try_emplace(&value, nullptr);
     if (!is_new) return found->second;

@@ -47,8 +47,8 @@ const Value* list_taken_down(const Node& loop) {
   return pops_once ? loop.inputs[k] : nullptr;
 }
 
-/// How many iterations a loop has that counts them, or takes a list down that such a loop has
-/// built.
+/// The number of iterations of a loop that counts them, or that takes down a list that such a loop
+/// has built.
 std::optional<Dim> iterations_of(const Node& loop) {
   if (const auto counted = CountedLoop::of(loop)) return counted->iterations;
   const Value* list = list_taken_down(loop);
@@ -180,8 +180,8 @@ class Stacker {
     return dim("dim0") != dim("dim1");
   }
 
-  /// Whether it takes longer to go through the sum in each iteration than to keep the rows, in
-  /// memory that no iteration uses again, and to put them side by side.
+  /// Whether reading and writing the sum in each iteration takes longer than keeping the rows and
+  /// concatenating them. The rows lie in memory that no iteration uses again.
   static bool pays(const std::vector<RowsProduct>& products) {
     int64_t won = 0, lost = 0;
     for (const RowsProduct& each : products) {

@@ -85,10 +85,9 @@ class Iterations {
     return with_starts(carried);
   }
 
-  /// {minimum=n} promises that there are at least n iterations. However many there are beyond that,
-  /// the sets of carried values that they lead to repeat at some time. Of a list that the
-  /// iterations take in turn all elements are reached, or it has none, if what goes through all
-  /// iterations takes them in.
+  /// {minimum=n} promises at least n iterations. Beyond n, the sets of carried values that are
+  /// reached repeat at some time. If the iterations take the elements of a list in turn, all
+  /// elements are reached when each iteration reaches its own.
   std::vector<Value*> reached_for_certain(size_t index) {
     const std::set<size_t> lists = lists_taken(index);
     const int64_t least =
@@ -121,8 +120,8 @@ class Iterations {
     return is_part_of_list(*from);
   }
 
-  /// The lists of which the carried value takes in an element in each iteration. Of others some
-  /// elements may be lost on the way.
+  /// The lists of which the carried value depends on one element in each iteration. Of other lists
+  /// some elements may be lost on the way.
   std::set<size_t> lists_taken(size_t index) {
     std::set<size_t> lists;
     const Block& body = *loop_.blocks[1];
