@@ -86,8 +86,8 @@ class Iterations {
   }
 
   /// {minimum=n} promises at least n iterations. Beyond n, the sets of carried values that are
-  /// reached repeat at some time. If the iterations take the elements of a list in turn, all
-  /// elements are reached when each iteration reaches its own.
+  /// reached repeat at some time. A list whose elements the iterations take in turn is reached as a
+  /// whole if the carried value goes through each iteration and uses its element.
   std::vector<Value*> reached_for_certain(size_t index) {
     const std::set<size_t> lists = lists_taken(index);
     const int64_t least =
