@@ -101,7 +101,7 @@ SECTIONS = (
         "Recurrent layers",
         "recurrent",
         "make bench-recurrent",
-        "Training steps of one layer with a linear head and Adam; where rounds are a range, lengths are drawn from it.",
+        "Training steps of one layer with a linear head and Adam; where the length is a range, it is drawn from that.",
         tables.recurrent,
     ),
     Section(

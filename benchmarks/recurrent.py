@@ -2,7 +2,7 @@
 
     python benchmarks/recurrent.py [--rounds N] [--output FOLDER]
 
-Each row: the layer, rounds, batch, units; milliseconds of a step (a linear head on the last output, cross entropy,
+Each row: the layer, length, batch, units; milliseconds of a step (a linear head on the last output, cross entropy,
 Adam) in eager and as a graph, for a length that is always the same and for lengths drawn of a dozen between half of
 it and it, once each of them has come up (the first run of a size plans its memory). Writes recurrent.json.
 """
@@ -72,7 +72,7 @@ def measure(
     eager, graph = medians(kind, lengths, len(warm_up), batch, units)
     return {
         "layer": f"nn.{kind.__name__}",
-        "rounds": f"{least} to {length}" if varies else str(length),
+        "length": f"{least} to {length}" if varies else str(length),
         "batch": batch,
         "units": units,
         "eager_ms": eager,

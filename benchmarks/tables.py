@@ -191,7 +191,7 @@ def threads(rows: Sequence[Row]) -> str:
 def recurrent(rows: Iterable[Row]) -> str:
     columns: dict[str, Column] = {
         "layer": lambda row: row["layer"],
-        "rounds": lambda row: row["rounds"],
+        "length": lambda row: row["length"],
         "batch": lambda row: str(row["batch"]),
         "units": lambda row: str(row["units"]),
         "eager ms": lambda row: f"{row['eager_ms']:.2f}",

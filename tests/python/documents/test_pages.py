@@ -74,7 +74,7 @@ ROWS = {
         {"title": "LeNet", "least_ms": {"1": 2.0, "2": 1.0}, "median_ms": {"1": 2.0, "2": 1.0}}
     ],
     "recurrent": [
-        {"layer": "nn.GRU", "rounds": "10 to 20", "batch": 1, "units": 64, "eager_ms": 2.0, "torchjanus_ms": 1.0}
+        {"layer": "nn.GRU", "length": "10 to 20", "batch": 1, "units": 64, "eager_ms": 2.0, "torchjanus_ms": 1.0}
     ],
     "kernels": [{"title": "copy", "ms": 1.0, "gigabytes": 16.0, "share": 1.0}],
     "state": [{"title": "a global", "torchjanus": "as eager", "torch.compile": "wrong"}],
