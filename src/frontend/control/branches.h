@@ -1,10 +1,10 @@
 // Branches in the graph: both sides of a test that only the run decides are interpreted, each from
 // the same state into a block of its own, and what they leave behind is merged.
 //
-// A side that leaves its surroundings (return, break, continue) while the other goes on stays open:
-// the interpreter goes on with the other side, inside its block, until that one leaves in the same
-// way; `Frame::forks` are those of the function at hand. Where two sides can't be merged, the whole
-// generation begins anew with that test followed (CannotMerge), so nothing has to be undone.
+// A side that leaves the enclosing block (return, break, continue) while the other goes on stays
+// open: the interpreter goes on with the other side, inside its block, until that one leaves in the
+// same way; `Frame::forks` are those of the function at hand. Where two sides can't be merged, the
+// whole generation begins anew with that test followed (CannotMerge), so nothing has to be undone.
 #pragma once
 
 #include <functional>

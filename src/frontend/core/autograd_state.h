@@ -1,5 +1,5 @@
-// What torch's bookkeeping of an interpretation comes to: which tensors eager's autograd tracks,
-// leaves and their hooks, gradients that go through the program's own code.
+// The state of autograd in an interpretation: tensors that eager's autograd tracks, leaves and
+// their hooks, gradients that go through the program's own code.
 #pragma once
 
 #include <map>
@@ -18,8 +18,8 @@ namespace janus::frontend {
 struct AutogradState {
   /// Values of tensors that eager's autograd tracks.
   std::unordered_set<const graph::Value*> differentiable;
-  /// Whether there are tensors that require a gradient where a recursion takes one way, and none
-  /// where it takes another. They are taken for tracked; whoever shows that asks shows_gradient().
+  /// Whether some tensors require a gradient only where a recursion takes one of its ways. They are
+  /// taken for tracked. Code that shows requires_grad asks shows_gradient().
   bool gradients_vary = false;
   /// Where gradients go through the program's own code, in the order in which it was reached.
   std::vector<CustomGradient> custom_gradients;

@@ -1,5 +1,5 @@
-// Tensors that existed before the call: inputs or state of the graph, of which the shape, the class
-// and what autograd knows of them are assumed.
+// Tensors that existed before the call. They are inputs or state of the graph. Their shape, their
+// class and what autograd knows of them are assumed.
 #pragma once
 
 #include <map>
@@ -36,8 +36,8 @@ class EntryTensors {
   /// The tensor at the source.
   Value wrap_tensor(PyObject* object, const Source* source);
 
-  /// Tensors reached from the entry, by the identity of the real tensor: several where the paths to
-  /// it lead to different ones at times.
+  /// Tensors reached from the entry, by the identity of the real tensor. There are several if the
+  /// paths to it lead to different tensors in some calls.
   std::map<const void*, std::vector<std::shared_ptr<Tensor>>> entry_tensors;
   /// In the order in which they were reached.
   std::vector<std::shared_ptr<Tensor>> entry_tensor_order;

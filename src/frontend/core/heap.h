@@ -23,7 +23,7 @@ class Interpreter;
 /// What a place of a table holds, as far as the run has to do with it.
 class Held {
  public:
-  /// What was there at the entry, at which nobody has looked.
+  /// What was there at the entry, if nothing has read it.
   Held() = default;
   Held(Value value);  // NOLINT: that is what it is
   static Held absent();
@@ -64,7 +64,7 @@ class Heap {
     std::set<const speculate::Source*> paths;  ///< by which the run reached it, once it had state
     bool cleared = false;
     std::vector<Change> changes;  ///< of each key the last one, in an order that gives Python's
-    std::shared_ptr<Dictionary> shadow;  ///< of a dict that was opened: with the changes
+    std::shared_ptr<Dictionary> shadow;  ///< of an opened dict, with the changes
   };
   struct List {
     python::Object object;
@@ -85,8 +85,8 @@ class Heap {
   /// The table is again as it was at the entry.
   void forget(PyObject* identity);
 
-  /// Becomes what the two sides of a branch leave, which both began from `before`: `merge_values`
-  /// merges what they put into one place. If that can't be, the reason.
+  /// Joins the heaps that the two sides of a branch leave. Both began from `before`. `merge_values`
+  /// joins what the sides put into one place. Gives the reason if that can't be.
   std::string merge(Interpreter& interpreter, const Heap& before, const Heap& first,
                     const Heap& second,
                     const std::function<Value(const Value&, const Value&)>& merge_values);
@@ -107,7 +107,7 @@ class Heap {
   bool has_changed_list() const;
   /// Whether the list is opened here, and was not in `before`.
   bool has_opened(PyObject* list, const Heap& before) const;
-  /// Counts every change: equal counts, nothing changed between.
+  /// Counts changes: if the count is equal, nothing has changed between.
   size_t change_count() const { return change_count_; }
   void note_change() { ++change_count_; }
 

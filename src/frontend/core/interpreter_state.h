@@ -1,5 +1,5 @@
-// What the interpreted program has done so far that a side of a branch, an iteration of a loop or
-// an activation of a function does anew: one value, saved and restored as a whole.
+// The state of the interpreted program. Sides of branches, iterations of loops and activations of
+// functions begin from a state that was saved. It is one value, saved and restored as a whole.
 //
 // A further member is saved and restored with the others. Where two sides meet (Merger::join_state)
 // and where an iteration or an activation ends, each member is named, and one more does not
@@ -18,7 +18,7 @@
 
 namespace janus::frontend {
 
-/// Torch's surroundings as the program has set them.
+/// Torch's modes as the program has set them.
 struct Modes {
   bool grad_enabled = true;
   bool inference_mode = false;
@@ -28,12 +28,12 @@ struct Modes {
 
 /// What has become of values that backward() may need.
 struct History {
-  /// Values that an in-place operation replaced: who saved them for backward is stale, but for the
-  /// operator that did it, where there is one that kept a copy.
+  /// Values that an in-place operation replaced. Operators that saved one for backward are stale,
+  /// except the given operator, which kept a copy.
   std::unordered_map<const graph::Value*, const graph::Node*> overwritten;
   /// Nodes whose saved values a backward() has freed.
   std::unordered_set<const graph::Node*> consumed;
-  /// Of autograd.grad(): gradients that end before they come to all leaves.
+  /// Gradients of autograd.grad(), which end before they reach all leaves.
   std::unordered_set<const graph::Node*> partial;
   void add(const History& other) {
     overwritten.insert(other.overwritten.begin(), other.overwritten.end());
@@ -55,7 +55,7 @@ struct InterpreterState {
   History history;
   std::map<const graph::Value*, KnownClasses> known_classes;
   Casts casts;
-  /// What the run shows, made behind it, in order.
+  /// Effects that are made after the run, in order.
   std::vector<speculate::Effect> effects;
 };
 
@@ -77,7 +77,7 @@ struct SavedState {
   ElementList elements_of(PyObject* list, const Heap::List& opened) const;
 };
 
-/// Whether what happened since only read.
+/// Whether only reads happened since.
 bool only_read(const SavedState& before, const InterpreterState& now);
 
 }  // namespace janus::frontend

@@ -46,8 +46,8 @@ class Lifting {
   Value wrap(PyObject* object, const Source* source);
   /// The object at `source` as an input of the graph, of which only its class is assumed.
   Value wrap_run_time(PyObject* object, const Source* source);
-  /// That a number read at `source` is written there: if it was taken for a constant, the run has
-  /// to be interpreted again with a number that varies.
+  /// Notes that a number read at `source` is written there. If it was taken for a constant, the run
+  /// is interpreted again with a number that varies.
   void note_written(const Source* source, const Value& value);
 
   /// Lists and tuples of the entry whose length is a dimension (frontend/control/entry_lists.h).

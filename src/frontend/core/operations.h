@@ -2,8 +2,8 @@
 // them.
 //
 // Python's semantics are mutually recursive: to read an attribute may call a property, whose body
-// evaluates expressions, which read attributes. The rooms have an order all the same. What an
-// earlier room needs of a later one it calls here; output/ fills the table once, at start-up.
+// evaluates expressions, which read attributes. The rooms have an order all the same. An earlier
+// room calls a later one through this table. output/ fills it once, at start-up.
 #pragma once
 
 #include <memory>
@@ -53,8 +53,7 @@ bool truth(Interpreter& interpreter, const Value& value, int fact);
 Value opened(Interpreter& interpreter, const Value& value);
 /// list(value)
 std::vector<Value> elements_of(Interpreter& interpreter, const Value& value);
-/// Calls a function that one of torch's decorators made, as what it does in eager; null if it is
-/// no such function.
+/// Calls a function that one of torch's decorators made. Null if it is no such function.
 Value call_decorated(Interpreter& interpreter, const Known& function,
                      const CallArguments& arguments);
 /// torch.stack and torch.cat of a list of which only the run knows how many elements it has, and

@@ -30,8 +30,8 @@ struct Generalisation {
   std::vector<std::string> written;
   /// Parts of arguments that differ from activation to activation.
   std::set<std::pair<const syntax::Scope*, std::string>> varying;
-  /// Sizes of pre-existing tensors of which nothing is known, and that are as large as one that
-  /// varies, are that one: masks kept in attributes.
+  /// Whether an unknown size of a pre-existing tensor that equals a varying size is taken for that
+  /// size, as for masks kept in attributes.
   bool names_equal_sizes = false;
 
   void add(const Generalise& found);
@@ -39,8 +39,8 @@ struct Generalisation {
   bool owns(const TestKey& test) const;
 };
 
-/// Thrown where the result of a call is needed of which nothing is known yet. The side of a branch
-/// that needs it is left out.
+/// Thrown where the result of a call is needed and nothing is known of it yet. The side of a branch
+/// that needs the result is left out.
 struct UnknownResult {
   const void* function;
 };
@@ -60,16 +60,16 @@ class RecursionState {
   bool is_run_time(const speculate::Source* source) const;
   /// Whether sizes that are equal to one that varies are that one.
   bool names_equal_sizes() const { return known_.names_equal_sizes; }
-  /// Begins the generation anew with the object left to the run, if it is
-  /// pre-existing data that differs from call to call.
+  /// Begins the generation anew with the object left to the run, if it is pre-existing data that
+  /// differs from call to call.
   void leave_to_run(const Value& value) const;
   /// Whether the test is one of a recursive function that is interpreted in place.
   bool is_first_activation(const TestKey& test) const;
   /// Whether it is the code of a recursive function.
   bool is_recursive(const Code& code) const;
 
-  /// Whether a loop that needs an unknown result is taken for one without iterations; if not, the
-  /// side of a branch that it stands in is left out. And whether one was.
+  /// Whether a loop that needs an unknown result is taken for a loop without iterations, and
+  /// whether one was. If not, the side of a branch that it stands in is left out.
   bool leaves_loops_out = true, left_loop_out = false;
 
  protected:

@@ -25,7 +25,7 @@ class Scope {
   virtual ~Scope() = default;
   /// Whether the block is the one at hand.
   virtual bool is_inside(const graph::Block* block) const = 0;
-  /// A tensor of the entry that is reached for the first time: it was there all the time.
+  /// Notes a tensor of the entry that is reached for the first time. It existed all the time.
   virtual void add_entry_object(Changeable& object) = 0;
   /// Whether the tensor may be the same object the next time that this place is reached.
   virtual bool keeps(const Tensor& tensor) const { return false; }
@@ -48,18 +48,18 @@ class Scopes {
   // --- those that are open (frontend/control/branches.h, loops.h)
   void begin_scope(Scope& scope);
   void end_scope(Scope& scope);
-  /// The scopes inside this one end without having come to anything.
+  /// Drops the scopes inside this one.
   void abandon_scopes(const Scope& scope);
   size_t open_scopes() const { return open_scopes_.size(); }
   bool only_branches_since(size_t count) const;
-  /// How many were begun so far.
+  /// The number of scopes that were begun so far.
   size_t scope_count() const { return scope_count_; }
   /// Whether what is defined in the block can be used at this point.
   bool is_open(const graph::Block* block) const;
   /// Whether a loop or recursion may come to this place with the same tensor again.
   bool may_come_again(const Tensor& tensor);
-  /// An object that is reached for the first time: for all branches and loops at hand it was there
-  /// all the time, as it is now.
+  /// Notes an object that is reached for the first time. For all open branches and loops it existed
+  /// all the time, in its present state.
   void existed_before(Changeable& object);
 
   // --- what is followed
@@ -78,7 +78,7 @@ class Scopes {
   std::optional<TestKey> not_narrowed;
   /// Which test or loop of the program an `if` or `while` node is.
   std::unordered_map<const graph::Node*, TestKey> scope_nodes;
-  /// Loops of more iterations are in the graph also where their number is always the same.
+  /// Loops of more iterations become loops of the graph, even if their number is always the same.
   int64_t most_unrolled =
       options().is_disabled("unroll") ? -1 : std::numeric_limits<int64_t>::max();
   /// Of a loop that is unrolled, and of what is made of a container element by element.

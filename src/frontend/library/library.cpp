@@ -1,4 +1,4 @@
-// Functions of torch and of Python's library that ask about the surroundings: their answers are
+// Functions of torch and of Python's library that ask about the environment: their answers are
 // what the entry assumes of them.
 #include "frontend/control/journal.h"
 #include "frontend/core/known_callables.h"

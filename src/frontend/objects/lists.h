@@ -1,5 +1,5 @@
-// Positions, slices and changes of lists and tuples: of those that the run makes and of those that
-// stand for lists that existed before the call.
+// Positions, slices and changes of lists and tuples that the run makes, and of shadow copies of
+// pre-existing lists.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ SliceRange slice_range(Interpreter& interpreter, const SliceValue& slice, size_t
 /// elements[index] for an index that only the run knows; null if no number of the graph can be it.
 Value element_at(Interpreter& interpreter, const std::vector<Value>& elements, const Value& index);
 
-/// The list as it may be changed: one that the run made, or that stands for one that existed before
-/// the call; null for anything else.
+/// The list as it may be changed: one that the run made, or the shadow copy of a pre-existing one.
+/// Null for anything else.
 Sequence* changing_list(Interpreter& interpreter, const Value& value);
 
 /// Notes that a pre-existing list is changed.

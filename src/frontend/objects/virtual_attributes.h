@@ -14,8 +14,8 @@ Value super_attribute(Interpreter& interpreter, const Super& super, const std::s
 Value tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                        const std::string& name);
 
-/// Stores an attribute of a pre-existing tensor in the tensor's own dictionary; a
-/// null value deletes it.
+/// Stores an attribute of a pre-existing tensor in the tensor's own dictionary. A null value
+/// deletes it.
 void write_tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                             const std::string& name, const Value& value);
 
