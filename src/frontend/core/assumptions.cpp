@@ -34,6 +34,15 @@ void Assumptions::assume_identity(const Known& known) {
     assume(Assumption::Kind::identity, known.source, known.object);
 }
 
+void Assumptions::assume_same_object(const Source* one, const Source* other, bool same) {
+  if (one == other || one == nullptr || other == nullptr) return;
+  Assumption assumption;
+  assumption.kind = same ? Assumption::Kind::same_object : Assumption::Kind::not_same_object;
+  assumption.source = one;
+  assumption.other = other;
+  assume(std::move(assumption));
+}
+
 void Assumptions::assume_equal(const graph::Dim& left, const graph::Dim& right) {
   if (left == right) return;
   writer_.output().dim_assumptions.push_back({left, right, frames_.user_span()});

@@ -25,6 +25,9 @@ class Assumptions {
               int64_t number = 0);
   /// That the object at the value's source is still this very object. No-op without a source.
   void assume_identity(const Known& known);
+  /// That the two paths lead to one object, or that they do not. No-op if they are one path, or
+  /// either is null.
+  void assume_same_object(const Source* one, const Source* other, bool same = true);
   /// Records that two dimensions, equal in this call, must be so at each entry.
   void assume_equal(const graph::Dim& left, const graph::Dim& right);
   /// A number for objects of which no two are one.

@@ -39,11 +39,7 @@ Value EntryTensors::known_tensor(PyObject* object, const Source* source) {
     if (!frames_.call().keeps_aliases && !tensor->requires_grad && seen != nullptr &&
         other != nullptr && ValueFact::were_different(*seen, *other))
       continue;
-    Assumption same;
-    same.kind = Assumption::Kind::same_object;
-    same.source = source;
-    same.other = tensor->source;
-    assumptions_.assume(std::move(same));
+    assumptions_.assume_same_object(source, tensor->source);
     return tensor;
   }
   return nullptr;

@@ -127,16 +127,8 @@ class Aliases {
         if (own_dictionary(object).is(found)) one = dictionary_of(owner);
         if (own_dictionary(found).is(object)) path = dictionary_of(path);
       }
-      expect_same(path, one);
+      interpreter_.assume_same_object(path, one);
     }
-  }
-
-  void expect_same(const Source* path, const Source* owner) {
-    Assumption assumption;
-    assumption.kind = Assumption::Kind::same_object;
-    assumption.source = path;
-    assumption.other = owner;
-    interpreter_.assume(std::move(assumption));
   }
 
   void collect_reads() {
@@ -188,12 +180,7 @@ class Aliases {
       return;
     if (are_distinct(one.owner, other.owner)) return;
     if (!compared_.emplace(one.owner, other.owner).second) return;
-    Assumption assumption;
-    assumption.kind = one.object == other.object ? Assumption::Kind::same_object
-                                                 : Assumption::Kind::not_same_object;
-    assumption.source = one.owner;
-    assumption.other = other.owner;
-    interpreter_.assume(std::move(assumption));
+    interpreter_.assume_same_object(one.owner, other.owner, one.object == other.object);
   }
 
   /// A dict and an object, whose own dictionary it may be.
@@ -204,12 +191,7 @@ class Aliases {
     if (by_key ? !same_key(interpreter_, dict.key, of.key) : !is_variable(dict.owner)) return;
     const Object own = own_dictionary(of.object);
     if (!own) return;
-    Assumption assumption;
-    assumption.kind =
-        own.is(dict.object) ? Assumption::Kind::same_object : Assumption::Kind::not_same_object;
-    assumption.source = dict.owner;
-    assumption.other = dictionary_of(of.owner);
-    interpreter_.assume(std::move(assumption));
+    interpreter_.assume_same_object(dict.owner, dictionary_of(of.owner), own.is(dict.object));
   }
 
   /// Whether the program holds the object by a name; what only other objects hold is taken to be no

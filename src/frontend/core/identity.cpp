@@ -5,19 +5,6 @@
 
 namespace janus::frontend {
 
-namespace {
-
-void assume_one(Assumptions& assumptions, const Source* one, const Source* other) {
-  if (one == other) return;
-  Assumption assumption;
-  assumption.kind = Assumption::Kind::same_object;
-  assumption.source = one;
-  assumption.other = other;
-  assumptions.assume(std::move(assumption));
-}
-
-}  // namespace
-
 EntryObject entry_object_of(const Value& value) {
   if (const auto* tensor = as<Tensor>(value)) return {tensor->object.get(), tensor->source};
   const auto* known = as<Known>(value);
@@ -32,7 +19,7 @@ EntryObject entry_object_of(const Value& value) {
 bool Identities::are_one(Assumptions& assumptions, const EntryObject& one,
                          const EntryObject& other) {
   if (one.object == other.object) {
-    assume_one(assumptions, one.source, other.source);
+    assumptions.assume_same_object(one.source, other.source);
     return true;
   }
   // The classes of objects are assumed wherever these are met.
@@ -44,7 +31,7 @@ bool Identities::are_one(Assumptions& assumptions, const EntryObject& one,
 
 void Identities::tell_apart(Assumptions& assumptions, const EntryObject& object) {
   const auto [known, added] = told_apart_.try_emplace(object.object, object.source);
-  if (!added) return assume_one(assumptions, object.source, known->second);
+  if (!added) return assumptions.assume_same_object(object.source, known->second);
   auto group = groups_.find(Py_TYPE(object.object));
   if (group == groups_.end())
     group = groups_.emplace(Py_TYPE(object.object), assumptions.new_group()).first;

@@ -107,8 +107,9 @@ struct Registry {
 
   void add_pending() {
     std::erase_if(pending, [&](CallableTable table) {
-      add_handlers(table());
-      return !table().empty();
+      const auto callables = table();
+      add_handlers(callables);
+      return !callables.empty();
     });
   }
 };

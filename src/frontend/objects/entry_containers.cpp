@@ -102,26 +102,16 @@ std::shared_ptr<Sequence> elements_at_entry(Interpreter& interpreter, const Know
   return sequence;
 }
 
-/// Assumes that both paths lead to the same container: parts read by one path were guarded by the
-/// other one.
-void assume_same(Interpreter& interpreter, const Source* path, const Source* other) {
-  if (path == other || path == nullptr || other == nullptr) return;
-  Assumption same;
-  same.kind = Assumption::Kind::same_object;
-  same.source = path;
-  same.other = other;
-  interpreter.assume(std::move(same));
-}
-
 }  // namespace
 
-/// A list is opened once in a run; the opened list takes its changes.
+/// A list is opened once in a run; the opened list takes its changes. Parts that are read by one
+/// path were guarded by the other one, so both must lead to the same container.
 Value open_sequence(Interpreter& interpreter, const Known& known) {
   PyObject* object = known.object.get();
   if ((!PyList_CheckExact(object) && !is_deque(object)) || known.source == nullptr)
     return elements_at_entry(interpreter, known);
   if (const Heap::List* open = interpreter.heap.list(object, known.source); open && open->shadow) {
-    assume_same(interpreter, known.source, open->shadow->source);
+    interpreter.assume_same_object(known.source, open->shadow->source);
     return open->shadow;
   }
   auto shadow = elements_at_entry(interpreter, known);
@@ -158,7 +148,7 @@ Value open_dict(Interpreter& interpreter, const Known& known) {
   Heap& heap = interpreter.heap;
   if (Heap::Table* open = heap.table(object); open != nullptr && open->shadow) {
     open->paths.insert(known.source);
-    assume_same(interpreter, known.source, open->shadow->source);
+    interpreter.assume_same_object(known.source, open->shadow->source);
     return open->shadow;
   }
   auto dictionary = std::make_shared<Dictionary>();
