@@ -78,6 +78,14 @@ bool compare_values(ScalarCode::Compare how, T a, T b) {
 
 }  // namespace
 
+TypedNumber typed_number(const Datum& datum) {
+  if (const auto* flag = std::get_if<bool>(&datum)) return {{.integer = *flag ? 1 : 0}, DType::b1};
+  if (const auto* integer = std::get_if<int64_t>(&datum))
+    return {{.integer = *integer}, DType::i64};
+  if (const auto* real = std::get_if<double>(&datum)) return {{.real = *real}, DType::f64};
+  return {};
+}
+
 bool meets_in_half(const Node& node, size_t index, DType dtype) {
   const Type& type = node.inputs.at(index)->type;
   if (!is_half(dtype) || (type.is_tensor() && type.dtype == dtype)) return false;

@@ -23,6 +23,9 @@ struct TypedNumber {
   DType dtype = DType::f32;
 };
 
+/// A Python number as an element; zero if it is none.
+TypedNumber typed_number(const Datum& datum);
+
 /// Whether an operand is rounded to half precision before it is widened for the computation in
 /// `dtype`. That holds for operands that the schema calls tensors, numbers among them, but not for
 /// parameters of the operator (`Scalar`).

@@ -9,6 +9,7 @@
 #include "ops/list.h"
 #include "ops/number.h"
 #include "ops/promotion.h"
+#include "ops/reference_functions.h"
 
 namespace janus::ops {
 
@@ -507,49 +508,52 @@ Reference make_reference() {
   Reference result;
   result.compute_dtype = compute_dtype;
   auto& functions = result.functions;
-  for (const char* name : {"view", "reshape", "squeeze", "squeeze_all", "unsqueeze", "flatten",
-                           "contiguous", "clone", "detach", "alias"})
-    functions[name] = same_elements;
-  functions["expand"] = expand;
-  functions["transpose"] = transpose;
-  functions["permute"] = permute;
-  functions["select"] = select;
-  functions["row"] = row;
-  functions["row_backward"] = row_backward;
-  functions["add_to_row"] = add_to_row;
-  functions["slice"] = functions["narrow"] = slice;
-  functions["slice_backward"] = slice_backward;
-  functions["slice_scatter"] = slice_scatter;
-  functions["select_backward"] = select_backward;
-  functions["select_scatter"] = select_scatter;
-  functions["cat"] = cat_along;
-  functions["stack"] = stack;
-  functions["sum"] = reduction<sum_of>;
-  functions["mean"] = reduction<mean_of>;
-  functions["prod"] = functions["prod_dim"] = reduction<product_of>;
-  functions["amax"] = functions["max"] = reduction<largest_of>;
-  functions["amin"] = functions["min"] = reduction<smallest_of>;
-  functions["any"] = reduction<any_of>;
-  functions["all"] = reduction<all_of>;
-  functions["argmax"] = reduction<place_of_largest>;
-  functions["mm"] = functions["bmm"] = functions["mv"] = product;
-  functions["dot"] = dot;
-  functions["addmm"] = functions["baddbmm"] = functions["addmv"] = added_product;
-  functions["linear"] = linear;
-  functions["_softmax"] = softmax<false>;
-  functions["_log_softmax"] = softmax<true>;
-  functions["_softmax_backward_data"] = softmax_backward<false>;
-  functions["_log_softmax_backward_data"] = softmax_backward<true>;
-  functions["zeros"] = functions["zeros_like"] = functions["new_zeros"] = filled_with<0>;
-  functions["ones"] = functions["ones_like"] = functions["new_ones"] = filled_with<1>;
-  functions["full"] = functions["full_like"] = functions["new_full"] = full;
-  functions["undefined"] = [](const ReferenceCall& call) -> std::vector<Datum> {
+  add_structure(functions);
+  add_objects(functions);
+  add_containers(functions);
+  for (const OpDef* op : {&op::view, &op::reshape, &op::squeeze, &op::squeeze_all, &op::unsqueeze,
+                          &op::flatten, &op::contiguous, &op::clone, &op::detach})
+    functions[op] = same_elements;
+  functions[&op::expand] = expand;
+  functions[&op::transpose] = transpose;
+  functions[&op::permute] = permute;
+  functions[&op::select] = select;
+  functions[&op::row] = row;
+  functions[&op::row_backward] = row_backward;
+  functions[&op::add_to_row] = add_to_row;
+  functions[&op::slice] = functions[&op::narrow] = slice;
+  functions[&op::slice_backward] = slice_backward;
+  functions[&op::slice_scatter] = slice_scatter;
+  functions[&op::select_backward] = select_backward;
+  functions[&op::select_scatter] = select_scatter;
+  functions[&op::cat] = cat_along;
+  functions[&op::stack] = stack;
+  functions[&op::sum] = reduction<sum_of>;
+  functions[&op::mean] = reduction<mean_of>;
+  functions[&op::prod] = functions[&op::prod_dim] = reduction<product_of>;
+  functions[&op::amax] = functions[&op::max] = reduction<largest_of>;
+  functions[&op::amin] = functions[&op::min] = reduction<smallest_of>;
+  functions[&op::any] = reduction<any_of>;
+  functions[&op::all] = reduction<all_of>;
+  functions[&op::argmax] = reduction<place_of_largest>;
+  functions[&op::mm] = functions[&op::bmm] = functions[&op::mv] = product;
+  functions[&op::dot] = dot;
+  functions[&op::addmm] = functions[&op::baddbmm] = functions[&op::addmv] = added_product;
+  functions[&op::linear] = linear;
+  functions[&op::softmax_native] = softmax<false>;
+  functions[&op::log_softmax_native] = softmax<true>;
+  functions[&op::softmax_backward_data] = softmax_backward<false>;
+  functions[&op::log_softmax_backward_data] = softmax_backward<true>;
+  functions[&op::zeros] = functions[&op::zeros_like] = functions[&op::new_zeros] = filled_with<0>;
+  functions[&op::ones] = functions[&op::ones_like] = functions[&op::new_ones] = filled_with<1>;
+  functions[&op::full] = functions[&op::full_like] = functions[&op::new_full] = full;
+  functions[&op::undefined] = [](const ReferenceCall& call) -> std::vector<Datum> {
     return {call.result()};
   };
-  functions["to"] = functions["to_dtype"] = convert_dtype;
-  functions["item"] = item;
+  functions[&op::to] = convert_dtype;
+  functions[&op::item] = item;
   for (const OpDef* op : all())
-    if (op->number != nullptr) functions[op->name] = python_number;
+    if (op->number != nullptr) functions[op] = python_number;
   return result;
 }
 
