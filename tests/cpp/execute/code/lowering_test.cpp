@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "../slot_named.h"
 #include "graph/op.h"
 #include "graph/text.h"
 #include "ops/list.h"
@@ -21,16 +22,7 @@ class LoweringTest : public testing::Test {
     code = make_code(graph);
   }
 
-  uint32_t slot(std::string_view name) const {
-    uint32_t found = UINT32_MAX;
-    for (const graph::Value* input : graph.inputs())
-      if (input->name == name) found = input->id;
-    graph::for_each_node(graph.body(), [&](const graph::Node& node) {
-      for (const graph::Value* output : node.outputs)
-        if (output->name == name) found = output->id;
-    });
-    return found;
-  }
+  uint32_t slot(std::string_view name) const { return slot_named(graph, name); }
 
   graph::Graph graph;
   Code code;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../fake_library.h"
+#include "../slot_named.h"
 #include "execute/code/lowering.h"
 #include "execute/code/symbols.h"
 #include "execute/frame/frame.h"
@@ -36,16 +37,7 @@ class LearnedProgram {
     ran = OrdinaryRun(code, library, frame, true).run();
   }
 
-  uint32_t slot(std::string_view name) const {
-    uint32_t found = UINT32_MAX;
-    for (const graph::Value* input : graph.inputs())
-      if (input->name == name) found = input->id;
-    graph::for_each_node(graph.body(), [&](const graph::Node& node) {
-      for (const graph::Value* output : node.outputs)
-        if (output->name == name) found = output->id;
-    });
-    return found;
-  }
+  uint32_t slot(std::string_view name) const { return slot_named(graph, name); }
 
   const graph::Graph graph;
   const Code code;
