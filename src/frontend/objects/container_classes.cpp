@@ -36,8 +36,6 @@ PyTypeObject* deque_type() {
   return reinterpret_cast<PyTypeObject*>(type);
 }
 
-bool is_deque(PyObject* object) { return Py_TYPE(object) == deque_type(); }
-
 bool is_deque(const Sequence& sequence) {
   return sequence.type.is(reinterpret_cast<PyObject*>(deque_type()));
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "frontend/core/interpreter.h"
+#include "speculate/path.h"
 
 namespace janus::frontend {
 
@@ -22,7 +23,7 @@ bool is_tuple_like(PyObject* object);
 
 PyTypeObject* deque_type();
 
-bool is_deque(PyObject* object);
+using speculate::is_deque;
 bool is_deque(const Sequence& sequence);
 
 // --- dicts ---------------------------------------------------------------------------------------
