@@ -73,16 +73,19 @@ void name_factor(CallArguments& call) {
   call.positional.pop_back();
 }
 
-template <Path function, bool in_place>
+/// Whether a fourth argument is the factor of the other ones.
+enum class Factor { none, fourth };
+
+template <Path function, bool in_place, Factor factor = Factor::none>
 Value call_each(Interpreter& interpreter, const CallArguments& arguments) {
-  const std::string_view path = function.text;
   auto calls = arguments_of_each(interpreter, arguments);
   if (!calls || calls->empty() || as<Tensor>(calls->front().positional[0]) == nullptr)
     return nullptr;
   std::vector<Value> results;
   for (CallArguments& each : *calls) {
-    if (path.find("addc") != path.npos) name_factor(each);
-    results.push_back(call(interpreter, interpreter.constant_borrowed(imported(path)), each));
+    if (factor == Factor::fourth) name_factor(each);
+    results.push_back(
+        call(interpreter, interpreter.constant_borrowed(imported(function.text)), each));
   }
   return in_place ? make_list(std::move(results)) : make_tuple(std::move(results));
 }
@@ -91,6 +94,10 @@ template <Path function>
 constexpr Handler gives = call_each<function, false>;
 template <Path function>
 constexpr Handler writes = call_each<function, true>;
+template <Path function>
+constexpr Handler gives_scaled = call_each<function, false, Factor::fourth>;
+template <Path function>
+constexpr Handler writes_scaled = call_each<function, true, Factor::fourth>;
 
 }  // namespace
 
@@ -100,10 +107,10 @@ std::span<const SpecialCallable> foreach_callables() {
       {"torch._foreach_abs_", writes<"torch.Tensor.abs_">},
       {"torch._foreach_add", gives<"torch.add">},
       {"torch._foreach_add_", writes<"torch.Tensor.add_">},
-      {"torch._foreach_addcdiv", gives<"torch.addcdiv">},
-      {"torch._foreach_addcdiv_", writes<"torch.Tensor.addcdiv_">},
-      {"torch._foreach_addcmul", gives<"torch.addcmul">},
-      {"torch._foreach_addcmul_", writes<"torch.Tensor.addcmul_">},
+      {"torch._foreach_addcdiv", gives_scaled<"torch.addcdiv">},
+      {"torch._foreach_addcdiv_", writes_scaled<"torch.Tensor.addcdiv_">},
+      {"torch._foreach_addcmul", gives_scaled<"torch.addcmul">},
+      {"torch._foreach_addcmul_", writes_scaled<"torch.Tensor.addcmul_">},
       {"torch._foreach_clamp_max", gives<"torch.clamp_max">},
       {"torch._foreach_clamp_max_", writes<"torch.Tensor.clamp_max_">},
       {"torch._foreach_clamp_min", gives<"torch.clamp_min">},
