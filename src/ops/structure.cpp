@@ -653,6 +653,15 @@ std::vector<bool> flags_of(std::string_view text) {
 
 }  // namespace
 
+bool is_torchs_own(std::string_view overload) {
+  return overload.find("::") == overload.npos || overload.starts_with("aten::");
+}
+
+bool runs_foreign_code(const Node& node) {
+  return (node.op == &op::opaque || node.op == &op::opaque_backward) &&
+         !is_torchs_own(node.attributes.get<std::string>("operator"));
+}
+
 bool owns_results(const Node& node) {
   return node.op == &op::opaque && !node.attributes.get_or<bool>("_shares_memory", false);
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/builder.h"
@@ -33,6 +34,12 @@ graph::Node* append_opaque(graph::Builder& builder, const OpaqueCall& call,
 /// The call of an `opaque` node, or the innermost call of an `opaque_backward` node, with the
 /// values of `inputs` as operands.
 OpaqueCall opaque_call(const graph::Attributes& attributes, std::span<graph::Value* const> inputs);
+
+/// Whether the overload is torch's own, and not of the program or a library.
+bool is_torchs_own(std::string_view overload);
+
+/// Whether the node runs an overload that is not torch's own.
+bool runs_foreign_code(const graph::Node& node);
 
 /// Whether the node is an opaque call whose results never share an operand's memory.
 bool owns_results(const graph::Node& node);

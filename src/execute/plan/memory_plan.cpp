@@ -7,16 +7,15 @@
 #include "execute/run/boundary.h"
 #include "execute/run/learning.h"
 #include "graph/op.h"
+#include "ops/structure.h"
 
 namespace janus::execute {
 
 namespace {
 
 /// Operators that are not torch's own might keep what they give.
-bool is_foreign_code(const Instruction& instruction) {
-  const auto* name = instruction.node->attributes.find("operator");
-  const auto* text = name == nullptr ? nullptr : std::get_if<std::string>(name);
-  return text != nullptr && text->find("::") != std::string::npos && !text->starts_with("aten::");
+bool may_keep_results(const Instruction& instruction) {
+  return ops::runs_foreign_code(*instruction.node);
 }
 
 /// Whether a kernel reads that operand where it writes that result: two tensors of one layout may
@@ -93,7 +92,7 @@ Making MemoryPlan::making(const Instruction& operation) const {
   const bool has_place = std::ranges::any_of(operation.outputs, [&](uint32_t slot) {
     return is_tensor(slot) && (!lifetimes_.of(slot).escapes || replacing_.contains(slot));
   });
-  return has_place && !is_foreign_code(operation) ? Making::placed : Making::fresh;
+  return has_place && !may_keep_results(operation) ? Making::placed : Making::fresh;
 }
 
 bool MemoryPlan::is_given_memory(const Instruction& instruction) const {
@@ -280,7 +279,7 @@ bool MemoryPlan::may_replace(uint32_t slot) const {
   return std::ranges::all_of(lifetimes_.of(slot).makers, [&](size_t position) {
     const Instruction& made = instructions_[position];
     return made.action != Action::operation ||
-           (makes_own_results(made, frame_.learned) && !is_foreign_code(made));
+           (makes_own_results(made, frame_.learned) && !may_keep_results(made));
   });
 }
 
