@@ -13,10 +13,12 @@
 #include <map>
 #include <set>
 
+#include "ops/structure.h"
 #include "python/integer.h"
 #include "python/lock.h"
 #include "torch/arguments.h"
 #include "torch/grad_fn_name.h"
+#include "torch/operator_facts.h"
 #include "torch/operator_names.h"
 #include "torch/overload.h"
 #include "torch/parts.h"
@@ -478,23 +480,6 @@ void collect_dims(const OperatorArgument& argument, std::vector<Dim>& dims) {
   for (const OperatorArgument& element : argument.elements) collect_dims(element, dims);
 }
 
-/// Operators that write to running statistics although their schemas do not say so.
-bool writes_unsaid(const std::string& name) {
-  return name.find("batch_norm") != std::string::npos ||
-         name.find("instance_norm") != std::string::npos ||
-         name.find("fused_moving_avg") != std::string::npos;
-}
-
-/// Operators that give their argument itself for some arguments, whatever its strides are.
-bool may_give_argument(const std::string& name) {
-  static const std::set<std::string> names = {
-      "aten::conj",          "aten::resolve_conj",   "aten::resolve_neg",
-      "aten::atleast_1d",    "aten::atleast_2d",     "aten::atleast_3d",
-      "aten::sum_to_size",   "aten::cartesian_prod", "aten::real",
-      "aten::conj_physical", "aten::alpha_dropout",  "aten::feature_alpha_dropout"};
-  return names.contains(name);
-}
-
 /// The names, without overloads, of what is computed by calling other operators.
 std::set<std::string, std::less<>> composite_operators() {
   auto& dispatcher = c10::Dispatcher::singleton();
@@ -511,6 +496,10 @@ class Services final : public frontend::TorchServices {
  public:
   std::optional<std::string> operator_name(PyObject* callable) const override {
     return torch::operator_name(callable);
+  }
+
+  frontend::OperatorFacts facts(std::string_view name) const override {
+    return operator_facts(name);
   }
 
   bool is_composite(std::string_view name) const override {
@@ -589,11 +578,11 @@ class Services final : public frontend::TorchServices {
       why = cat(schema.name(), " gives a dtype, not a number");
       return std::nullopt;
     }
-    result.mutates = schema.is_mutable() || writes_unsaid(schema.name());
+    result.mutates = schema.is_mutable() || operator_facts(schema.name()).writes_unsaid;
     // Nothing says whether an operator of the program's or a library's draws.
-    result.random = !schema.name().starts_with("aten::") ||
-                    (overload->hasTag(at::Tag::nondeterministic_seeded) &&
-                     !never_drops(schema, result.attributes));
+    result.random =
+        !ops::is_torchs_own(schema.name()) || (overload->hasTag(at::Tag::nondeterministic_seeded) &&
+                                               !never_drops(schema, result.attributes));
     if (result.random) result.attributes.set("_draws", true);
     if (result.mutates) return result;
     if (asks_for_sparse_gradient(result.attributes) &&
@@ -673,7 +662,7 @@ class Services final : public frontend::TorchServices {
   /// without data, as torch computes its sizes in Python; with data it takes microseconds.
   static bool is_asked_without_data(const FunctionSchema& schema) {
     const bool is_recurrent_layer = schema.argumentIndexWithName("num_layers").has_value();
-    return !is_recurrent_layer && schema.name().find("embedding_bag") == std::string::npos;
+    return !is_recurrent_layer && !operator_facts(schema.name()).needs_data;
   }
 
   static Trial::Outcome attempt(Trial& trial, const SymbolChoice& choice, bool on_meta) {
@@ -692,7 +681,7 @@ class Services final : public frontend::TorchServices {
     const Trial::Outcome& last = outcomes.back();
     const at::Tensor& tensor = last.tensors[i];
     const std::string& name = schema.name();
-    if (last.same_as[i] != nullptr && !may_give_argument(name))
+    if (last.same_as[i] != nullptr && !operator_facts(name).gives_argument)
       return name + " gives its argument itself";
     const auto dtype = tensor.defined() ? dtype_of(tensor.scalar_type()) : std::nullopt;
     if (!dtype) return name + " gives something that graphs do not have";

@@ -74,6 +74,21 @@ struct ResolvedOperator {
   bool random = false;   ///< draws from the default generator
 };
 
+/// What is known of an operator of torch and not said by its schema.
+struct OperatorFacts {
+  bool writes_unsaid = false;    ///< to running statistics
+  bool gives_argument = false;   ///< itself, for some arguments, whatever their strides are
+  bool gives_in_order = false;   ///< what lies in the order of its indices, whatever it is given
+  bool looks_at_memory = false;  ///< goes by where an operand lies, not only by what it holds
+  bool needs_data = false;       ///< of tensors without data it gives other sizes
+  /// Its in-place form counts as a write even where it gives its argument itself.
+  bool always_writes = false;
+  /// Its in-place form keeps no copy of what its gradient needs: backward() raises.
+  bool overwrites_saved = false;
+  /// The function takes the tensor as second argument; the method in place takes it as self.
+  bool takes_self_second = false;
+};
+
 class TorchServices {
  public:
   virtual ~TorchServices() = default;
@@ -83,6 +98,9 @@ class TorchServices {
   /// overload if it is one: "mine::f", "mine::f.default". Nullopt if it is none of these. For
   /// methods the first argument is self.
   virtual std::optional<std::string> operator_name(PyObject* callable) const = 0;
+
+  /// `name`: as `operator_name` gives it, without the underscore of an in-place form.
+  virtual OperatorFacts facts(std::string_view name) const = 0;
 
   /// Whether an operator of that name, or one of its overloads, is made of others, which torch
   /// calls one by one: a mode that is on is on for them.

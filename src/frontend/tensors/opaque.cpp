@@ -43,9 +43,6 @@ void note_alias(const DescribedArguments& arguments, const ResolvedOperator& res
   result.seen_version = memory_of(base.get())->version;
 }
 
-/// Operators that go by where an operand lies in memory, not only by what it holds.
-bool looks_at_memory(const std::string& name) { return name.starts_with("aten::as_strided"); }
-
 /// The run may hold a tensor elsewhere than eager does: it is known to lie alike if it existed
 /// before and is as it was, or if it is all of a fresh tensor in order.
 void expect_known_place(const Frames& frames, const std::string& name,
@@ -84,12 +81,9 @@ std::optional<std::string> functional_name(const std::string& name) {
   return in_place ? std::optional(name.substr(0, name.size() - 1)) : std::nullopt;
 }
 
-/// Whether what the operator gives lies in the order of its indices, whatever it is given.
-bool gives_in_order(const std::string& name) { return name == "aten::repeat_interleave"; }
-
-/// Of one operator the method takes its arguments in another order than the function.
-CallArguments in_order_of_function(const std::string& functional, CallArguments arguments) {
-  if (functional == "aten::polygamma" && arguments.positional.size() == 2)
+/// The arguments of the function that computes what an in-place method writes.
+CallArguments in_order_of_function(const OperatorFacts& facts, CallArguments arguments) {
+  if (facts.takes_self_second && arguments.positional.size() == 2)
     std::swap(arguments.positional[0], arguments.positional[1]);
   return arguments;
 }
@@ -119,7 +113,7 @@ graph::Node* append_opaque(Interpreter& interpreter, DescribedArguments& describ
 
 /// The in-place form of the operator of that name, which `node` computes.
 Value write_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments,
-                   const std::string& name, const std::string& functional,
+                   const std::string& name, const OperatorFacts& facts,
                    const ResolvedOperator& resolved, const graph::Node& node) {
   const bool any_tracked = is_tracked(resolved);
   auto self = arguments.positional.empty() ? nullptr : shared_as<Tensor>(arguments.positional[0]);
@@ -130,8 +124,8 @@ Value write_opaque(Interpreter& interpreter, PyObject* callable, const CallArgum
       node.output()->type.shape != self->value->type.shape ||
       node.output()->type.dtype != self->value->type.dtype)  // most would raise
     interpreter.refuse(ReasonCode::unknown_callable, name);
-  // A dropout that drops nothing; only conj_physical_ counts as a write nevertheless.
-  if (resolved.same_as[0] != nullptr && functional != "aten::conj_physical") return self;
+  // A dropout that drops nothing.
+  if (resolved.same_as[0] != nullptr && !facts.always_writes) return self;
   refuse_overlap(interpreter, *self, node, arguments, 1);
   auto produced_by = any_tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
   write_in_place(interpreter, self, node, node.output(), any_tracked);
@@ -140,7 +134,7 @@ Value write_opaque(Interpreter& interpreter, PyObject* callable, const CallArgum
   return self;
 }
 
-Value opaque_results(Interpreter& interpreter, PyObject* callable, const std::string& name,
+Value opaque_results(Interpreter& interpreter, PyObject* callable, const OperatorFacts& facts,
                      DescribedArguments& described, const ResolvedOperator& resolved,
                      const graph::Node& node) {
   const bool any_tracked = is_tracked(resolved);
@@ -161,7 +155,7 @@ Value opaque_results(Interpreter& interpreter, PyObject* callable, const std::st
       output = op::detach(interpreter.builder(), {output});
     auto tensor = make_tensor(interpreter, output,
                               differentiable && any_tracked && interpreter.modes.grad_enabled);
-    if (!gives_in_order(name)) tensor->strides.reset();
+    if (!facts.gives_in_order) tensor->strides.reset();
     if (i < resolved.grad_fn_names.size()) tensor->grad_fn_name = resolved.grad_fn_names[i];
     note_alias(described, resolved, i, *tensor);
     results.push_back(std::move(tensor));
@@ -181,14 +175,15 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
     const WithoutAutocast within(interpreter.modes.autocast);
     return call_opaque(interpreter, callable, cast, native_refusal);
   }
-  if (looks_at_memory(*name)) expect_known_place(interpreter, *name, arguments);
-  std::optional<std::string> functional = functional_name(*name);
+  const std::optional<std::string> functional = functional_name(*name);
+  const OperatorFacts facts = torch_services().facts(functional.value_or(*name));
+  if (facts.looks_at_memory) expect_known_place(interpreter, *name, arguments);
   DescribedArguments described(interpreter);
-  if (!described.add_all(functional ? in_order_of_function(*functional, arguments) : arguments))
+  if (!described.add_all(functional ? in_order_of_function(facts, arguments) : arguments))
     return nullptr;
   std::string why_not;
   std::optional<ResolvedOperator> resolved =
-      torch_services().resolve(functional ? *functional : *name, described.list, &why_not);
+      torch_services().resolve(functional.value_or(*name), described.list, &why_not);
   if (!resolved && !native_refusal.empty())
     interpreter.refuse(ReasonCode::shape_mismatch, cat(*name, ": ", native_refusal));
   if (!resolved)
@@ -198,8 +193,8 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
   const graph::Node* node = append_opaque(interpreter, described, *resolved);
   interpreter.mark(speculate::LineMark::Kind::graph);
   if (functional)
-    return write_opaque(interpreter, callable, arguments, *name, *functional, *resolved, *node);
-  return opaque_results(interpreter, callable, *name, described, *resolved, *node);
+    return write_opaque(interpreter, callable, arguments, *name, facts, *resolved, *node);
+  return opaque_results(interpreter, callable, facts, described, *resolved, *node);
 }
 
 }  // namespace janus::frontend

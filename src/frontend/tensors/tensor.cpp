@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "frontend/core/torch_objects.h"
+#include "frontend/core/torch_services.h"
 #include "frontend/values/strides.h"
 #include "graph/constant.h"
 #include "ops/list.h"
@@ -240,7 +241,7 @@ bool survives_its_own_write(const graph::Node& node) {
   if (saves == graph::Saves::result_in_place)
     return std::ranges::none_of(node.inputs | std::views::drop(1), is_negative_or_unknown);
   return node.op != &op::opaque ||
-         node.attributes.get<std::string>("operator").find("rrelu") == std::string::npos;
+         !torch_services().facts(node.attributes.get<std::string>("operator")).overwrites_saved;
 }
 
 }  // namespace
