@@ -24,7 +24,7 @@ bool has_live_view(const Tensor& tensor) {
   for (Changeable* each = Changeable::first(); each != nullptr; each = each->next_changeable()) {
     const auto* view = dynamic_cast<const Tensor*>(each);
     if (view != nullptr && view->base.get() == &tensor && !view->untracked &&
-        view->producer != "detach")
+        !view->producer.is(op::detach))
       return true;
   }
   return false;
@@ -41,7 +41,7 @@ void check_can_switch(Interpreter& interpreter, const Tensor& tensor, bool wante
     interpreter.refuse(ReasonCode::mode_active, "requires_grad after inference mode");
   const bool may_be_another =
       tensor.is_borrowed || tensor.list_memory != nullptr || has_live_alias(tensor);
-  if (may_be_another || (tensor.base != nullptr && tensor.producer != "detach") ||
+  if (may_be_another || (tensor.base != nullptr && !tensor.producer.is(op::detach)) ||
       has_live_view(tensor) || interpreter.hooked_leaves.contains(&tensor) ||
       interpreter.recursion().is_building())
     interpreter.refuse(ReasonCode::autograd, "requires_grad of a tensor with views or hooks");

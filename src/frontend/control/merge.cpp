@@ -28,7 +28,7 @@ NotMerged differing(const Value& a, const Value& b) {
 }
 
 void name_merged(TensorState& merged, const TensorState& a, const TensorState& b) {
-  merged.producer = a.producer == b.producer ? a.producer : std::string();
+  merged.producer = a.producer == b.producer ? a.producer : Producer();
   merged.produced_by = nullptr;
   merged.grad_fn_name.clear();
   if (!merged.requires_grad || merged.is_leaf) return;

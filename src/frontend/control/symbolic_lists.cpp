@@ -136,7 +136,7 @@ void flatten(Interpreter& interpreter, const ElementForm& form, const Value& val
   }
   // Python could tell a view from what the graph hands out.
   const bool is_view = tensor->base != nullptr || tensor->taken_from != nullptr;
-  if (is_view && tensor->producer != "detach") memory.uncertain_alias = true;
+  if (is_view && !tensor->producer.is(op::detach)) memory.uncertain_alias = true;
   const std::shared_ptr<Tensor> root = memory_of(tensor);
   std::shared_ptr<Tensor> all = std::static_pointer_cast<Tensor>(memory.shared_from_this());
   // Nor can the graph say which elements are one object.
@@ -310,12 +310,12 @@ graph::Value* in_order(Interpreter& interpreter, const Rolled& list) {
 }
 
 Value tensor_of_list(Interpreter& interpreter, const Rolled& list, graph::Value* value,
-                     const char* name) {
+                     const graph::OpDef& op) {
   bool tracked = list.form.tracked && interpreter.modes.grad_enabled;
   if (!tracked && graph::carries_gradient(value->type) && !interpreter.differentiable.empty())
     value = op::detach(interpreter.builder(), {value});
   auto tensor = make_tensor(interpreter, value, tracked);
-  tensor->producer = name;
+  tensor->producer = op;
   return tensor;
 }
 

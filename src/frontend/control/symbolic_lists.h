@@ -67,9 +67,9 @@ std::shared_ptr<Tensor> memory_with(const ElementForm& form,
 graph::Value* in_order(Interpreter& interpreter, const Rolled& list);
 /// A size as an attribute of a node.
 graph::AttributeValue size_attribute(const graph::Dim& size);
-/// A tensor that the operator `name` makes of all elements.
+/// A tensor that the operator makes of all elements.
 Value tensor_of_list(Interpreter& interpreter, const Rolled& list, graph::Value* value,
-                     const char* name);
+                     const graph::OpDef& op);
 /// torch.tensor of it; null: it does not take it.
 Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DType dtype);
 

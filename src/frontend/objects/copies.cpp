@@ -12,6 +12,7 @@
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "frontend/values/strides.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -60,7 +61,7 @@ class DeepCopy {
     if (tensor->requires_grad || tensor->is_parameter)
       interpreter_.refuse(ReasonCode::autograd, "a copy of a tensor that requires grad");
     const Tensor* memory = tensor.get();
-    while (memory->base != nullptr && (memory->producer == "detach" || memory->untracked))
+    while (memory->base != nullptr && (memory->producer.is(op::detach) || memory->untracked))
       memory = memory->base.get();
     if (memory->base != nullptr || memory->uncertain_alias || memory->taken_from != nullptr ||
         memory->is_borrowed || has_live_alias(*memory) || !is_contiguous(*tensor) ||

@@ -13,6 +13,7 @@
 #include "frontend/objects/sets.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/make.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -83,7 +84,7 @@ std::shared_ptr<Iterator> iterate_tensor(Interpreter& interpreter, std::shared_p
     if (*position >= count) return nullptr;
     Value element = index_tensor(interpreter, tensor, interpreter.integer((*position)++));
     auto* row = as<Tensor>(element);
-    row->producer = "unbind";  // which is what Python calls
+    row->producer = op::unbind;  // which is what Python calls
     row->produced_by = nullptr;
     row->grad_fn_name = "UnbindBackward0";
     return element;

@@ -556,7 +556,7 @@ class TemplateWriter {
     if (!by_method && !tensor->untracked)
       interpreter_.refuse(ReasonCode::unsupported_tensor, "a result is a view");
     if (tensor->base->requires_grad != tensor->requires_grad && !tensor->untracked &&
-        tensor->producer != "detach")
+        !tensor->producer.is(op::detach))
       interpreter_.refuse(ReasonCode::autograd, "a result is a view made without gradients");
     if (tensor->untracked) return attribute_of(tensor->base, "data");
     bool one_of_many = tensor->view_node->op->signature().result_count != 1;  // or of a list of one

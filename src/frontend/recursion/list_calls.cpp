@@ -24,7 +24,7 @@ Value concatenated(Interpreter& interpreter, const Rolled& list, int64_t dim) {
   graph::Shape shape = each;
   shape[static_cast<size_t>(dim)] = size * each[static_cast<size_t>(dim)];
   graph::Value* value = op::reshape(interpreter.builder(), {stacked}, {{"shape", shape}});
-  return tensor_of_list(interpreter, list, value, "cat");
+  return tensor_of_list(interpreter, list, value, op::cat);
 }
 
 Value stacked(Interpreter& interpreter, const Rolled& list, int64_t dim) {
@@ -35,7 +35,7 @@ Value stacked(Interpreter& interpreter, const Rolled& list, int64_t dim) {
   graph::Dim size = dimension_of(interpreter, list);
   graph::Value* value = op::list_stack(interpreter.builder(), {in_order(interpreter, list)},
                                        {{"dim", dim}, {"size", size_attribute(size)}});
-  return tensor_of_list(interpreter, list, value, "stack");
+  return tensor_of_list(interpreter, list, value, op::stack);
 }
 
 /// The argument `dim`; nothing unless it is a known int.

@@ -27,7 +27,7 @@ std::string grad_fn_name(const TensorState& tensor) {
   if (!tensor.grad_fn_name.empty()) return tensor.grad_fn_name;
   std::string name;
   if (tensor.produced_by != nullptr) name = torch_services().grad_fn_name(*tensor.produced_by);
-  return name.empty() ? backward_name(tensor.producer) : name;
+  return name.empty() ? backward_name(tensor.producer.name) : name;
 }
 
 }  // namespace janus::frontend

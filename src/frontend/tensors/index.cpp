@@ -275,7 +275,7 @@ class Indexing {
       const auto first = tensor_by(interpreter_, "arange", {interpreter_.integer(*length)});
       take_at(tensor_by(interpreter_, "add", {first, slice.start}), slicer(slice));
     }
-    current_->producer = "slice";
+    current_->producer = op::slice;
     current_->strides = strides;
     return current_;
   }
@@ -364,7 +364,7 @@ class Indexing {
     const graph::Node* node = interpreter_.builder().append(
         op::row, {read(interpreter_, *current_), interpreter_.graph_value(part)});
     current_ = view_by(interpreter_, current_, node, std::move(place));
-    current_->producer = "select";
+    current_->producer = op::select;
     current_->strides = contiguous_strides(current_->value->type.shape);
   }
 
@@ -378,7 +378,7 @@ class Indexing {
     CallArguments place;
     place.positional = {current_, make_tuple(key_at(number))};
     take_at(index, std::move(place));
-    current_->producer = "select";
+    current_->producer = op::select;
     if (dim_ == 0) current_->strides = contiguous_strides(current_->value->type.shape);
   }
 

@@ -126,7 +126,7 @@ Value call_masked_select(Interpreter& interpreter, const Arguments& arguments) {
     mask = shared_as<Tensor>(sequence->elements[1]);
   }
   Value chosen = index_tensor(interpreter, tensor, mask);
-  as<Tensor>(chosen)->producer = "masked_select";
+  as<Tensor>(chosen)->producer = Producer::named("masked_select");
   return chosen;
 }
 

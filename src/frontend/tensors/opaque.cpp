@@ -129,7 +129,7 @@ Value write_opaque(Interpreter& interpreter, PyObject* callable, const CallArgum
   refuse_overlap(interpreter, *self, node, arguments, 1);
   auto produced_by = any_tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
   write_in_place(interpreter, self, node, node.output(), any_tracked);
-  self->producer = name.substr(name.find(':') + 2);
+  self->producer = Producer::named(name.substr(name.find(':') + 2));
   self->produced_by = std::move(produced_by);
   return self;
 }

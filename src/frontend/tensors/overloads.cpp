@@ -171,7 +171,7 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
       differentiable = false;
     }
     auto tensor = make_tensor(interpreter, value, differentiable);
-    tensor->producer = std::string(op.name);
+    tensor->producer = op;
     if (differentiable)
       tensor->produced_by = describe_call(interpreter, callable, arguments, results.size());
     tensor->strides = call.wants_order || in_order
@@ -179,7 +179,8 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
                           : strides_of_result(op, output->type.shape, call.tensors);
     if (op.is(graph::Trait::view) && !call.tensors.empty()) {
       if (is_copy(*node, *call.tensors[0])) {
-        tensor->producer = &op == &op::contiguous ? "clone" : "_unsafe_view";
+        tensor->producer =
+            &op == &op::contiguous ? Producer(op::clone) : Producer::named("_unsafe_view");
         tensor->strides = contiguous_strides(output->type.shape);
       } else {
         note_view(interpreter, *tensor, *node, call.tensors[0], callable, arguments);
@@ -210,7 +211,7 @@ Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph:
   bool tracked = is_tracked(interpreter, op, call.tensors);
   auto produced_by = tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
   write_in_place(interpreter, self, *node, contents, tracked);
-  self->producer = std::string(op.name);
+  self->producer = op;
   self->produced_by = std::move(produced_by);
   return self;
 }

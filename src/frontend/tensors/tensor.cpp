@@ -177,7 +177,7 @@ bool is_detached_alias(const Tensor& tensor) {
 /// Whether it is one of several views that one call gave, which autograd lets nobody write.
 bool is_one_of_several(const Tensor& tensor) {
   for (const Tensor* step = &tensor; step->base != nullptr; step = step->base.get())
-    if (step->producer == "unbind") return true;
+    if (step->producer.is(op::unbind)) return true;
   return false;
 }
 
@@ -300,7 +300,7 @@ std::shared_ptr<Tensor> view_by(Interpreter& interpreter, const std::shared_ptr<
   if (tensor->requires_grad && !interpreter.modes.grad_enabled)
     value = op::detach(interpreter.builder(), {value});
   auto view = make_tensor(interpreter, value, tracked);
-  view->producer = std::string(node->op->name);
+  view->producer = *node->op;
   view->base = tensor;
   tensor->is_viewed = true;
   view->view_node = node;

@@ -139,7 +139,7 @@ Value cast_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& self,
   if (tracked && !interpreter.modes.grad_enabled)
     value = op::detach(interpreter.builder(), {value});
   auto result = make_tensor(interpreter, value, tracked && interpreter.modes.grad_enabled);
-  result->producer = "to_copy";
+  result->producer = Producer::named("to_copy");
   result->grad_fn_name = "ToCopyBackward0";
   result->strides = strides_of_result(op::clone, self->value->type.shape, {self});
   return result;

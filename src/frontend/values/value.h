@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "frontend/values/element_list.h"
+#include "frontend/values/producer.h"
 #include "graph/graph.h"
 #include "python/object.h"
 #include "speculate/generated.h"
@@ -190,7 +191,7 @@ struct TensorState {
   /// What the memory holds that it was on at entry; null: nobody wrote that.
   graph::Value* left_contents = nullptr;
   std::string grad_fn_name;  ///< eager's name of the autograd node that made it
-  std::string producer;      ///< name of the operator that computed the current value
+  Producer producer;         ///< of the current value
   std::shared_ptr<const ProducingCall> produced_by;  ///< the call of it, where that is known
   // --- aliasing
   std::shared_ptr<Tensor> base;            ///< of a view: the tensor it was taken from
