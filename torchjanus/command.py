@@ -13,7 +13,7 @@ import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import __version__, report, script
+from . import __version__, _core, report, script
 
 
 def parser() -> argparse.ArgumentParser:
@@ -88,6 +88,7 @@ def _run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:
         return 2
     file = _absolute(path)
     _install_import_hook(path.resolve().parent)
+    _core.watch_for_entry_points()
     sys.argv = [name if spec is None else file, *arguments]
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=file, __spec__=spec, __cached__=None, __annotations__={})

@@ -12,6 +12,8 @@ import os
 import sysconfig
 from collections.abc import Iterator, Sequence
 
+import torch
+
 from . import _core
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -133,18 +135,38 @@ def is_users(file: str) -> bool:
     return not file.startswith(("<", *(f"{path}{os.sep}" for path in installed)))
 
 
+@functools.cache
+def may_be_entry_point(file: str) -> bool:
+    """Whether functions of the file may get regions when others call them in loops: not those of Python's library, and
+    not those of torch and torchjanus, which everything in a program shares."""
+    shared = (os.path.dirname(torch.__file__), os.path.dirname(os.path.abspath(__file__)))
+    if file.startswith(tuple(f"{folder}{os.sep}" for folder in shared)):
+        return False
+    installed = tuple(f"{sysconfig.get_path(kind)}{os.sep}" for kind in ("purelib", "platlib"))
+    return is_users(file) or file.startswith(installed)
+
+
 def cut_definition(
-    definition: ast.FunctionDef, file: str, name: str, class_name: str
+    definition: ast.FunctionDef, file: str, name: str, class_name: str, may_be_whole: bool
 ) -> tuple[ast.FunctionDef, dict[str, object], list[_core.Region]] | None:
     """The definition of a function with regions in its body, the constants to patch in, and the regions.
 
-    None if no part of the body may be a region.
+    None if no part of the body may be a region, or if the body is one that can't be cut and is not wanted:
+    `may_be_whole` is false.
     """
     result = copy.deepcopy(definition)
     builder = RegionBuilder(file)
     start = first_effective_statement(result.body)
+    body = result.body[start:]
+    if may_be_whole and can_be_region(body):
+        shares = contains(result.body, *_DECLARATIONS, into_loops=True)
+        result.body[start:] = builder.region(
+            copy.deepcopy(body), body, name, at_module_level=False,
+            class_name=class_name or None, ends_function=not shares,
+        )  # fmt: skip
+        return ast.fix_missing_locations(result), builder.constants, builder.regions
     result.body[start:] = builder.regions_in(
-        result.body[start:], name, at_module_level=False, class_name=class_name or None
+        body, name, at_module_level=False, class_name=class_name or None
     )
     is_whole = len(result.body) == start + 1 and len(builder.regions) == 1
     if not builder.regions or (is_whole and not builder.regions[0].can_be_cut()):

@@ -64,6 +64,35 @@ inline constexpr uint64_t kManyGraphs = 8;  // chosen, not measured
 /// Runs of a cut region between two checks whether any of its parts has a graph.
 inline constexpr uint32_t kRunsBetweenCutChecks = 64;  // chosen, not measured
 
+// ---- Entry points found by watching (bind/entry_points.cpp)
+// --------------------------------------
+
+/// Milliseconds of the program before its calls are watched for the first time.
+inline constexpr double kBeforeWatching = 300;  // chosen, not measured
+/// Milliseconds between two looks at whether a window of watching is due.
+inline constexpr int kBetweenLooks = 25;  // chosen, not measured
+/// Share of the running time that watching may cost.
+inline constexpr double kShareOfWatching = 0.01;  // chosen, not measured
+/// Milliseconds that one event of a window costs the program: 0.3 to 0.6 us on a Zen 3.
+inline constexpr double kCostOfWatchedEvent = 0.0005;
+/// Milliseconds that a window has to be worth before it is opened.
+inline constexpr double kLeastWindow = 3;  // chosen, not measured
+/// Events (calls and returns) after which a window closes.
+inline constexpr int64_t kMostWatchedEvents = 30000;  // chosen, not measured
+/// Milliseconds after which a window closes.
+inline constexpr double kLongestWindow = 2000;  // chosen, not measured
+/// Calls that were seen whole before a function is taken for an entry point.
+inline constexpr uint64_t kCallsOfEntryPoint = 3;  // chosen, not measured
+/// Share of the watched time that a function takes to be worth it.
+inline constexpr double kShareOfEntryPoint = 0.05;  // chosen, not measured
+/// Milliseconds that functions without graphs may have taken in any case before further entry
+/// points are tried.
+inline constexpr double kFreeFinding = 500;  // chosen, not measured
+/// Beyond that: their share of the running time.
+inline constexpr double kShareOfFinding = 0.01;  // chosen, not measured
+/// Windows without a new entry point after which watching becomes rarer, twice as rare each time.
+inline constexpr int kWindowsInVain = 8;  // chosen, not measured
+
 // ---- Penalty points for misses and bailouts; hits give points back (speculate/dispatch.cpp) -----
 
 /// Points at which a function stays in Python. A hit takes one away.

@@ -18,7 +18,8 @@ PyObject* forward_of(PyObject* module) {
   return forward && PyFunction_Check(forward.get()) ? forward.get() : nullptr;
 }
 
-std::optional<CutFunction> make(PyObject* function, bool is_forward) {
+/// `may_be_whole`: a copy whose body is one region is wanted even if that can't be cut.
+std::optional<CutFunction> make(PyObject* function, bool may_be_whole) {
   constexpr int kNever = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
   if ((reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))->co_flags & kNever) != 0)
     return std::nullopt;
@@ -30,14 +31,14 @@ std::optional<CutFunction> make(PyObject* function, bool is_forward) {
   const Object made =
       python::call(builder.get(), {definition.get(), python::string(*source.tree->file).get(),
                                    python::string(source.tree->name).get(),
-                                   python::string(source.tree->class_name).get()});
+                                   python::string(source.tree->class_name).get(),
+                                   may_be_whole ? Py_True : Py_False});
   if (made.is(Py_None)) return std::nullopt;
   const std::vector<Object> parts = python::elements(made.get());
   CutFunction result;
   result.function =
       speculate::function_of_definition(function, parts.at(0).get(), parts.at(1).get());
   result.regions = python::elements(parts.at(2).get());
-  result.is_forward = is_forward;
   return result;
 }
 
@@ -77,37 +78,47 @@ bool calls_only_forward(PyObject* module) {
   return python::call(tracing.get(), {}).is(Py_None);
 }
 
-std::vector<python::Object> cut_callee(const speculate::Reason& reason) {
-  const Object& function = reason.callee;
-  if (!function || !PyFunction_Check(function.get()) || is_converted(function.get())) return {};
+std::vector<python::Object> outline(PyObject* function, bool may_be_whole) {
+  if (is_converted(function)) return {};
   const python::ErrorScope scope;
   try {
-    PyObject* code = PyFunction_GET_CODE(function.get());
-    const Object is_users = python::import_attribute("torchjanus.regions", "is_users");
-    const Object file = python::attribute(code, "co_filename");
-    if (syntax::original_code(code) != code ||
-        !python::call(is_users.get(), {file.get()}).is(Py_True))
-      return {};
-    const auto cut = make(function.get(), false);
-    if (!cut) return {};
-    log("speculate", cat("the function of ", reason.describe(), " is cut where it is called"));
-    python::check_status(PyObject_SetAttrString(function.get(), "__code__",
-                                                PyFunction_GET_CODE(cut->function.get())));
-    return cut->regions;
+    PyObject* code = PyFunction_GET_CODE(function);
+    if (syntax::original_code(code) != code) return {};
+    const auto copy = make(function, may_be_whole);
+    if (!copy) return {};
+    python::check_status(
+        PyObject_SetAttrString(function, "__code__", PyFunction_GET_CODE(copy->function.get())));
+    return copy->regions;
   } catch (const python::ErrorSet&) {
-    log("speculate", cat("a callee is not cut: ", python::take_error_message()));
+    log("speculate", cat("a function is not outlined: ", python::take_error_message()));
   } catch (const std::exception& error) {
-    log("speculate", cat("a callee is not cut: ", error.what()));
+    log("speculate", cat("a function is not outlined: ", error.what()));
   }
   return {};
+}
+
+std::vector<python::Object> cut_callee(const speculate::Reason& reason) {
+  const Object& function = reason.callee;
+  if (!function || !PyFunction_Check(function.get())) return {};
+  const python::ErrorScope scope;
+  const Object is_users = python::import_attribute("torchjanus.regions", "is_users");
+  const Object file = python::attribute(PyFunction_GET_CODE(function.get()), "co_filename");
+  if (!python::call(is_users.get(), {file.get()}).is(Py_True)) return {};
+  std::vector<Object> regions = outline(function.get(), /*may_be_whole=*/false);
+  if (!regions.empty())
+    log("speculate", cat("the function of ", reason.describe(), " is cut where it is called"));
+  return regions;
 }
 
 std::optional<CutFunction> cut_function(PyObject* wrapped, PyObject* function) {
   const python::ErrorScope scope;
   try {
-    if (!is_module_call(wrapped)) return make(function, false);
+    if (!is_module_call(wrapped)) return make(function, /*may_be_whole=*/false);
     PyObject* forward = forward_of(PyMethod_GET_SELF(wrapped));
-    if (forward != nullptr) return make(forward, true);
+    if (forward == nullptr) return std::nullopt;
+    auto cut = make(forward, /*may_be_whole=*/false);
+    if (cut) cut->is_forward = true;
+    return cut;
   } catch (const python::ErrorSet&) {
     log("speculate", cat("a function is not cut: ", python::take_error_message()));
   } catch (const std::exception& error) {

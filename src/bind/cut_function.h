@@ -20,9 +20,14 @@ struct CutFunction {
 /// there is no source, or nothing to cut in it. Never raises.
 std::optional<CutFunction> cut_function(PyObject* wrapped, PyObject* function);
 
-/// Replaces the code of the user's function in which a caller was refused by that of its cut copy,
-/// for all callers. Returns its regions; none if there is no such function, if it is converted
-/// itself, or if there is nothing to cut in it. Never raises.
+/// Replaces the code of a plain function, for all callers, by that of a copy whose body is a region
+/// or several. `may_be_whole`: even if it is one region that can't be cut. Returns the regions;
+/// none if the function is converted itself, has no source, or has nothing to convert. Never
+/// raises.
+std::vector<python::Object> outline(PyObject* function, bool may_be_whole);
+
+/// Outlines the user's function in which a caller was refused. Returns its regions; none if there
+/// is no such function, or nothing to cut in it. Never raises.
 std::vector<python::Object> cut_callee(const speculate::Reason& reason);
 
 /// Whether calling the module only calls its forward: it has no hooks, all modules together have

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/options.h"
+#include "bind/entry_points.h"
 #include "bind/function.h"
 #include "bind/region.h"
 #include "bind/snapshot.h"
@@ -115,6 +116,8 @@ NB_MODULE(_core, module) {
              "The code with those of its constants that are keys replaced by the values.");
   module.def("note_copy", note_copy, nb::arg("code"), nb::arg("original"),
              "From now on the source of `code` is that of `original`.");
+  module.def("watch_for_entry_points", bind::watch_for_entry_points,
+             "Finds functions that packages call in loops, and lets them run as graphs.");
   module.def("give_back_free_memory", give_back_free_memory,
              "Gives the system back what runs keep free for the next ones, and what malloc has.");
   bind::bind_options(module);

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/options.h"
 #include "base/time_budget.h"
+#include "bind/entry_points.h"
 #include "bind/function.h"
 #include "frontend/output/generate.h"
 #include "kernels/sharing.h"
@@ -47,7 +48,7 @@ const std::map<std::string, std::string>& switches() {
   static const std::map<std::string, std::string> all = [] {
     std::map<std::string, std::string> made;
     for (const Switch& each : kSwitches) made.emplace(each.name, each.meaning);
-    for (const Switch& each : {kBackgroundSwitch, kernels::kThreadCostSwitch})
+    for (const Switch& each : {kBackgroundSwitch, kernels::kThreadCostSwitch, kEntryPointsSwitch})
       made.emplace(each.name, each.meaning);
     for (const auto& each : passes::all_passes())
       if (each.name != "optimise") made.emplace(each.name, "the pass of that name");

@@ -127,6 +127,8 @@ class Dispatcher {
   static const std::vector<Dispatcher*>& all();
   /// Seconds from the first profile run of the process to the first graph run; negative: none yet.
   static double seconds_until_first_graph();
+  /// Milliseconds of all runs of graphs on this thread, nested ones twice.
+  static double milliseconds_in_graphs() { return graph_runs.milliseconds; }
 
  private:
   /// A count of runs of graphs, and their milliseconds.

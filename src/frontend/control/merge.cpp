@@ -400,8 +400,10 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& of_first,
     name_merged(merged, a, b);
   }
   if (tensor.source != nullptr) merge_writes(merged, a, b);
+  // Both lists begin with what they were before the test; kept twice, they would double each time.
   merged.past_values = a.past_values;
-  merged.past_values.insert(merged.past_values.end(), b.past_values.begin(), b.past_values.end());
+  const auto [of_a, of_b] = std::ranges::mismatch(a.past_values, b.past_values);
+  merged.past_values.insert(merged.past_values.end(), of_b, b.past_values.end());
   std::erase_if(merged.past_values, [&](const graph::Value* value) { return !is_visible(value); });
   static_cast<TensorState&>(tensor) = merged;
   written_.push_back(&tensor);

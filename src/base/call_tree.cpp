@@ -1,0 +1,64 @@
+#include "base/call_tree.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace janus {
+
+void CallTree::begin_window(const std::vector<Key>& active, double now) {
+  window_start_ = now;
+  for (const Key key : active) enter(key, now);
+}
+
+void CallTree::enter(Key key, double now) {
+  Node& caller = active_.empty() ? root_ : *active_.back().node;
+  std::unique_ptr<Node>& node = caller.callees[key];
+  if (node == nullptr) node = std::make_unique<Node>();
+  active_.push_back({node.get(), now});
+}
+
+void CallTree::leave(double now) {
+  if (active_.empty()) return;  // of a function above those that were active at the beginning
+  const Call call = active_.back();
+  active_.pop_back();
+  call.node->time += now - call.since;
+  ++call.node->calls;
+}
+
+void CallTree::mark() {
+  // A node with a mark has one on each node above it.
+  for (auto call = active_.rbegin(); call != active_.rend() && !call->node->is_marked; ++call)
+    call->node->is_marked = true;
+}
+
+void CallTree::end_window(double now) {
+  for (const Call& call : active_) call.node->time += now - call.since;
+  active_.clear();
+  watched_ += now - window_start_;
+}
+
+std::vector<CallTree::Key> CallTree::repeated(uint64_t calls, double share,
+                                              const std::function<Choice(Key)>& choose) const {
+  std::vector<std::pair<double, Key>> found;
+  const auto search = [&](const auto& self, const Node& caller) -> void {
+    for (const auto& [key, node] : caller.callees) {
+      if (!node->is_marked || node->time < share * watched_) continue;
+      const Choice choice = node->calls < calls ? Choice::below : choose(key);
+      if (choice == Choice::take) found.emplace_back(node->time, key);
+      if (choice == Choice::below) self(self, *node);
+    }
+  };
+  search(search, root_);
+  std::ranges::sort(found, std::ranges::greater(), &std::pair<double, Key>::first);
+  std::vector<Key> keys;
+  for (const auto& [time, key] : found)
+    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+  return keys;
+}
+
+void CallTree::clear() {
+  root_ = {};
+  watched_ = 0;
+}
+
+}  // namespace janus

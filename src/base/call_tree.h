@@ -1,0 +1,64 @@
+// The calls of a program in windows of time: which function was called by which, how often, and how
+// long it took. Calls with equal paths of functions are one node, over all windows.
+//
+// The tree finds where a loop calls: a function that is called again and again while its caller
+// goes on. It knows neither Python nor clocks; times are what its user gives, in milliseconds.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace janus {
+
+class CallTree {
+ public:
+  using Key = const void*;  ///< identifies a function
+
+  /// Opens a window while these calls, outermost first, are active.
+  void begin_window(const std::vector<Key>& active, double now);
+  /// A function is called by the one that was called last and has not returned.
+  void enter(Key key, double now);
+  /// The innermost active call has ended. It counts as a call, wherever it began.
+  void leave(double now);
+  /// The innermost active call, and so those around it, do what is looked for.
+  void mark();
+  /// Closes the window. Calls that are still active are not counted, but their time is.
+  void end_window(double now);
+
+  /// What becomes of a function that is called repeatedly.
+  enum class Choice {
+    take,   ///< it is an answer
+    below,  ///< its callees are asked instead
+    skip    ///< neither
+  };
+  /// The outermost functions with a mark that were called at least `calls` times and took at least
+  /// `share` of the watched time, if `choose` takes them. Those that took longest come first.
+  std::vector<Key> repeated(uint64_t calls, double share,
+                            const std::function<Choice(Key)>& choose) const;
+
+  /// Milliseconds in windows.
+  double watched() const { return watched_; }
+  /// Forgets all calls. No window may be open.
+  void clear();
+
+ private:
+  struct Node {
+    uint64_t calls = 0;  ///< that have ended
+    double time = 0;     ///< within windows, with the calls below
+    bool is_marked = false;
+    std::map<Key, std::unique_ptr<Node>> callees;
+  };
+  struct Call {
+    Node* node;
+    double since;
+  };
+
+  Node root_;
+  std::vector<Call> active_;  ///< outermost first
+  double watched_ = 0, window_start_ = 0;
+};
+
+}  // namespace janus

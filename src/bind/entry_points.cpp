@@ -1,0 +1,294 @@
+#include "bind/entry_points.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/call_tree.h"
+#include "base/policy.h"
+#include "base/steady_time.h"
+#include "bind/cut_function.h"
+#include "bind/region.h"
+#include "python/object.h"
+#include "speculate/describe.h"
+#include "speculate/dispatch.h"
+#include "speculate/tensor_access.h"
+
+namespace janus::bind {
+namespace {
+
+using python::Object;
+
+double now() { return 1e3 * steady_seconds(); }
+
+Object code_of(PyFrameObject* frame) {
+  return Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+}
+
+std::string file_of(PyObject* code) {
+  return speculate::text_of(reinterpret_cast<PyCodeObject*>(code)->co_filename);
+}
+
+/// Whether the C function works with tensors: a method of one, or a function of torch's.
+bool is_of_torch(PyObject* function) {
+  if (!PyCFunction_Check(function)) return false;
+  PyObject* self = PyCFunction_GET_SELF(function);
+  if (self == nullptr) return false;
+  if (PyModule_Check(self)) {
+    const char* name = PyModule_GetName(self);
+    if (name == nullptr) PyErr_Clear();
+    return name != nullptr && std::string_view(name).starts_with("torch.");
+  }
+  if (PyType_Check(self))
+    return std::string_view(reinterpret_cast<PyTypeObject*>(self)->tp_name).starts_with("torch.");
+  return speculate::tensor_access().is_tensor(self);
+}
+
+/// The active calls of this thread, outermost first.
+std::vector<Object> active_codes() {
+  std::vector<Object> codes;
+  Object frame = Object::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame) {
+    auto* raw = reinterpret_cast<PyFrameObject*>(frame.get());
+    codes.push_back(code_of(raw));
+    frame = Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(raw)));
+  }
+  std::ranges::reverse(codes);
+  return codes;
+}
+
+bool is_importing(const std::vector<Object>& codes) {
+  return std::ranges::any_of(codes, [](const Object& code) {
+    return file_of(code.get()).starts_with("<frozen importlib");
+  });
+}
+
+/// Milliseconds spent on functions of which no graph has run.
+double spent_in_vain() {
+  double sum = 0;
+  for (const speculate::Dispatcher* each : speculate::Dispatcher::all()) {
+    const speculate::Durations& spent = each->durations();
+    if (each->counters().hits == 0)
+      sum += spent.profiling + spent.generating + spent.optimising + spent.compiling;
+  }
+  return sum;
+}
+
+/// All plain functions with this code.
+std::vector<Object> functions_with(PyObject* code) {
+  const Object referrers = python::import_attribute("gc", "get_referrers");
+  std::vector<Object> found = python::elements(python::call(referrers.get(), {code}).get());
+  std::erase_if(found, [&](const Object& each) {
+    return !PyFunction_Check(each.get()) || PyFunction_GET_CODE(each.get()) != code;
+  });
+  return found;
+}
+
+class Watch {
+ public:
+  /// Opens or closes a window if that is due. On the main thread, between two instructions.
+  void look();
+  void on_event(PyFrameObject* frame, int event, PyObject* argument);
+
+ private:
+  bool is_due();
+  void open(const std::vector<Object>& active);
+  void close();
+  void convert_repeated();
+  CallTree::Choice choose(PyObject* code);
+  void convert(PyObject* code);
+
+  CallTree tree_;
+  /// Keeps the keys of the tree alive.
+  std::unordered_map<const void*, Object> codes_;
+  /// By code: the regions of entry points; none where it can't be one.
+  std::unordered_map<const void*, std::vector<Object>> known_;
+  std::vector<Object> known_codes_;
+
+  const double start_ = now();
+  double spent_ = 0;      ///< estimated cost of all windows, in milliseconds
+  double last_ = start_;  ///< end of the last window
+  double in_graphs_ = 0;  ///< milliseconds, at that time
+  int in_vain_ = 0;       ///< windows since the last entry point was found
+  bool is_open_ = false;
+  bool has_news_ = false;  ///< a window has ended, and nobody has looked yet
+  double opened_ = 0;
+  int64_t events_left_ = 0, events_ = 0;
+};
+
+/// Never destroyed: the process may end in a window.
+Watch* watch = nullptr;
+
+int profile(PyObject* /*unused*/, PyFrameObject* frame, int event, PyObject* argument) {
+  watch->on_event(frame, event, argument);
+  return 0;
+}
+
+bool Watch::is_due() {
+  const double time = now();
+  if (is_open_ || time - start_ < policy::kBeforeWatching) return false;
+  const int rarity = in_vain_ / policy::kWindowsInVain;
+  const double share = policy::kShareOfWatching / static_cast<double>(1 << std::min(rarity, 6));
+  const double affordable = share * (time - start_) - spent_;
+  if (affordable < policy::kLeastWindow) return false;
+  // A debugger, a profiler or coverage has the place, or the program runs as graphs already.
+  const PyThreadState* thread = PyThreadState_Get();
+  if (thread->c_profilefunc != nullptr || thread->c_tracefunc != nullptr) return false;
+  const double in_graphs = speculate::Dispatcher::milliseconds_in_graphs();
+  const bool runs_as_graphs = in_graphs - in_graphs_ > policy::kMostShareInGraphs * (time - last_);
+  if (runs_as_graphs) {
+    last_ = time;
+    in_graphs_ = in_graphs;
+    return false;
+  }
+  events_left_ = std::min(policy::kMostWatchedEvents,
+                          static_cast<int64_t>(affordable / policy::kCostOfWatchedEvent));
+  return true;
+}
+
+void Watch::look() {
+  if (is_open_ && now() - opened_ > policy::kLongestWindow) close();
+  if (has_news_) convert_repeated();
+  if (!is_due()) return;
+  const std::vector<Object> active = active_codes();
+  if (!active.empty() && !is_importing(active)) open(active);
+}
+
+void Watch::open(const std::vector<Object>& active) {
+  std::vector<CallTree::Key> keys;
+  for (const Object& code : active) {
+    codes_.emplace(code.get(), code);
+    keys.push_back(code.get());
+  }
+  opened_ = now();
+  events_ = 0;
+  is_open_ = true;
+  tree_.begin_window(keys, opened_);
+  PyEval_SetProfile(profile, nullptr);
+}
+
+void Watch::on_event(PyFrameObject* frame, int event, PyObject* argument) {
+  if (event == PyTrace_CALL) {
+    const Object code = code_of(frame);
+    codes_.emplace(code.get(), code);
+    tree_.enter(code.get(), now());
+  } else if (event == PyTrace_RETURN) {
+    tree_.leave(now());
+  } else if (event == PyTrace_C_CALL && is_of_torch(argument)) {
+    tree_.mark();
+  }
+  if (++events_ >= events_left_) close();
+}
+
+/// The place may have become somebody else's meanwhile: sys.setprofile in the window.
+void Watch::close() {
+  if (PyThreadState_Get()->c_profilefunc == profile) PyEval_SetProfile(nullptr, nullptr);
+  is_open_ = false;
+  last_ = now();
+  in_graphs_ = speculate::Dispatcher::milliseconds_in_graphs();
+  tree_.end_window(last_);
+  spent_ += policy::kCostOfWatchedEvent * static_cast<double>(events_);
+  has_news_ = true;
+}
+
+/// Not in the window's last event, where the interpreter is in the middle of a call.
+void Watch::convert_repeated() {
+  has_news_ = false;
+  ++in_vain_;
+  if (spent_in_vain() > policy::kFreeFinding + policy::kShareOfFinding * (last_ - start_)) return;
+  const auto found =
+      tree_.repeated(policy::kCallsOfEntryPoint, policy::kShareOfEntryPoint,
+                     [&](CallTree::Key key) { return choose(codes_.at(key).get()); });
+  if (found.empty()) return;
+  for (const CallTree::Key key : found) convert(codes_.at(key).get());
+  in_vain_ = 0;
+  tree_.clear();
+  codes_.clear();
+}
+
+CallTree::Choice Watch::choose(PyObject* code) {
+  using Choice = CallTree::Choice;
+  if (const auto known = known_.find(code); known != known_.end()) {
+    const bool is_open = std::ranges::any_of(known->second, [](const Object& region) {
+      return !dispatcher_of_region(region.get())->settled();
+    });
+    return is_open ? Choice::skip : Choice::below;
+  }
+  constexpr int kNever = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+  const auto* fields = reinterpret_cast<PyCodeObject*>(code);
+  const bool has_name = !speculate::text_of(fields->co_name).starts_with('<');
+  if ((fields->co_flags & kNever) != 0 || !has_name) return Choice::below;
+  const Object may_be = python::import_attribute("torchjanus.regions", "may_be_entry_point");
+  const Object file = python::string(file_of(code));
+  return python::call(may_be.get(), {file.get()}).is(Py_True) ? Choice::take : Choice::below;
+}
+
+void Watch::convert(PyObject* code) {
+  std::vector<Object>& regions = known_[code];
+  known_codes_.push_back(Object::borrow(code));
+  for (const Object& function : functions_with(code)) {
+    const std::vector<Object> made = outline(function.get(), /*may_be_whole=*/true);
+    if (made.empty()) continue;
+    regions.insert(regions.end(), made.begin(), made.end());
+    PyObject* replaced = PyFunction_GET_CODE(function.get());
+    known_[replaced] = made;
+    known_codes_.push_back(Object::borrow(replaced));
+  }
+}
+
+// --- the clock -----------------------------------------------------------------------------------
+
+std::atomic<bool> is_posted = false, is_over = false;
+
+/// A pending call of the interpreter's main thread. Errors of ours end the watch, not the program.
+int look(void* /*unused*/) {
+  is_posted = false;
+  const python::ErrorScope scope;
+  try {
+    watch->look();
+  } catch (const python::ErrorSet&) {
+    log("speculate", cat("watching ends: ", python::take_error_message()));
+    is_over = true;
+  } catch (const std::exception& error) {
+    log("speculate", cat("watching ends: ", error.what()));
+    is_over = true;
+  }
+  return 0;
+}
+
+void post_looks() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  while (!is_over) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(policy::kBetweenLooks));
+    if (is_over || is_posted.exchange(true)) continue;
+    if (Py_AddPendingCall(look, nullptr) != 0) is_posted = false;
+  }
+}
+
+}  // namespace
+
+void watch_for_entry_points() {
+  if (watch != nullptr || options().is_disabled(kEntryPointsSwitch.name)) return;
+  watch = new Watch;
+  Py_AtExit([] { is_over = true; });
+  try {
+    std::thread(post_looks).detach();
+  } catch (const std::system_error&) {
+    is_over = true;  // no thread can be started: the program runs as it is
+  }
+}
+
+}  // namespace janus::bind

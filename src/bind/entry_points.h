@@ -1,0 +1,23 @@
+// Finds the entry points of a program while it runs.
+//
+// The loop of a program may lie in an installed package that calls the program's functions and
+// modules: a trainer. Such a loop never ends, so it can't be converted, and rewriting whole
+// packages would cost more than it brings. So calls of the main thread are watched, in short
+// windows. The outermost functions that are called again and again, and work with tensors, are
+// entry points: their code is replaced by that of a copy whose body is a region (cut_function.h).
+// Where such a region stays in Python or is cut, entry points are looked for below it.
+#pragma once
+
+#include "base/options.h"
+
+namespace janus::bind {
+
+/// Not among kSwitches: it changes no graph.
+inline constexpr Switch kEntryPointsSwitch{
+    "entry_points", "functions that packages call in their loops are found by watching"};
+
+/// From now on the main thread is watched. Costs at most policy::kShareOfWatching of the time.
+/// Again: no-op. Not in children of a fork.
+void watch_for_entry_points();
+
+}  // namespace janus::bind
