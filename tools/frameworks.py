@@ -1,0 +1,272 @@
+"""Runs the programs of tests/frameworks eagerly and under `torchjanus run`, and compares them.
+
+    python tools/frameworks.py [PROGRAM…] [--rounds N] [--output FOLDER] [--page]
+
+Each round runs each program twice, one after the other: as `python PROGRAM` and as `torchjanus run PROGRAM`, each
+in a process of its own with one thread. What they print must be equal, line by line. The first converted run finds
+no compiled kernels on disk, those after it find what that one left. Writes frameworks.json; `--page` makes
+docs/frameworks.md of it.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import record  # noqa: E402
+
+PROGRAMS = ROOT / "tests" / "frameworks" / "programs"
+PAGE = ROOT / "docs" / "frameworks.md"
+PACKAGES = (
+    "transformers", "accelerate", "lightning", "timm", "torchvision", "torch-geometric", "stable-baselines3",
+    "gymnasium", "torchmetrics", "tqdm", "numpy",
+)  # fmt: skip
+NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:e[-+]?\d+)?|nan|inf", re.IGNORECASE)
+TOLERANCE = 1e-3  # of a number that is not exactly equal: relative, or absolute below 1
+LIMIT = 900  # seconds that a program may take
+
+
+@dataclass
+class Run:
+    """One process: what it printed, and the seconds it took."""
+
+    lines: list[str]
+    errors: str
+    code: int
+    wall: float
+    processor: float
+    stats: dict[str, Any] | None = None
+
+
+def environment(cache: Path) -> dict[str, str]:
+    """The environment of both: one thread, nothing from the network, and a cache of this run's own."""
+    one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    quiet = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0"}
+    return {**os.environ, **one, **quiet, "TORCHJANUS_CACHE": str(cache)}
+
+
+def run(program: Path, cache: Path, *, converted: bool) -> Run:
+    with tempfile.TemporaryDirectory() as folder:
+        stats = Path(folder) / "stats.json"
+        how = ["-m", "torchjanus", "run", "--stats", str(stats)] if converted else []
+        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, *how, str(program)], capture_output=True, text=True, cwd=folder,
+            env=environment(cache), timeout=LIMIT,
+        )  # fmt: skip
+        wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+        processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        found = json.loads(stats.read_text()) if stats.exists() else None
+        return Run(done.stdout.splitlines(), done.stderr, done.returncode, wall, processor, found)
+
+
+def difference(eager: Sequence[str], converted: Sequence[str]) -> tuple[str, str]:
+    """`equal`, `close` (numbers differ by at most TOLERANCE) or `differs`; and the worst pair of lines."""
+    if list(eager) == list(converted):
+        return "equal", ""
+    if len(eager) != len(converted):
+        return "differs", f"{len(eager)} lines eagerly, {len(converted)} converted"
+    worst, shown = 0.0, ""
+    for left, right in zip(eager, converted, strict=True):
+        apart = _apart(left, right)
+        if apart > worst:
+            worst, shown = apart, f"{left!r} / {right!r}"
+    return ("close" if worst <= TOLERANCE else "differs"), f"{worst:.1e}: {shown}"
+
+
+def _apart(left: str, right: str) -> float:
+    """By how much the numbers of two lines differ; infinite if their words do."""
+    if NUMBER.sub("#", left) != NUMBER.sub("#", right):
+        return float("inf")
+    pairs = zip(NUMBER.findall(left), NUMBER.findall(right), strict=True)
+    return max((_distance(a, b) for a, b in pairs if a != b), default=0.0)
+
+
+def _distance(left: str, right: str) -> float:
+    a, b = float(left), float(right)
+    return abs(a - b) / max(1.0, abs(a), abs(b)) if a == a and b == b else float("inf")
+
+
+def leaves(function: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The parts that may run as graphs: the whole, or the parts of a cut one."""
+    for part in function.get("parts", ()):
+        yield from leaves(part)
+    if "parts" not in function:
+        yield function
+
+
+def cuts(function: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield from function.get("cuts", ())
+    for part in function.get("parts", ()):
+        yield from cuts(part)
+
+
+def conversion(stats: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the statistics say about the program's steps: of the region or function that ran most, and why not more.
+
+    `share` is the part of its runs that were graphs; where it is cut, of its leaf that was a graph most often, times
+    the part of the run's milliseconds that were not spent on the cut statements.
+    """
+    functions = [each for each in (stats or {}).get("functions", ()) if _runs(each)]
+    if not functions:
+        return {"regions": 0, "runs": 0, "share": 0.0, "pieces": 0, "cuts": 0, "reasons": []}
+    main = max(functions, key=lambda each: (_runs(each), each["milliseconds"]["profiling"]))
+    runs = _runs(main)
+    found = list(leaves(main))
+    share = max(each["hits"] for each in found) / runs
+    in_python = sum(each["in_python"]["milliseconds"] for each in cuts(main))
+    as_graph = sum(each.get("as_graph", {"milliseconds": 0})["milliseconds"] for each in found)
+    if in_python + as_graph:
+        share *= as_graph / (as_graph + in_python)
+    return {
+        "regions": len(functions),
+        "runs": runs,
+        "share": min(share, 1.0),
+        "pieces": sum(each["state"] == "graph" for each in found),
+        "cuts": len(list(cuts(main))),
+        "reasons": [reason for each in functions for reason in _reasons(each)],
+    }
+
+
+def _runs(function: Mapping[str, Any]) -> int:
+    of_cuts = [each["in_python"]["runs"] for each in cuts(function)]
+    return max([function["calls"], *of_cuts, *(each["calls"] for each in leaves(function))])
+
+
+def _reasons(function: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Code, sentence and place of what keeps statements out of graphs, and milliseconds they took in Python."""
+    for cut in cuts(function):
+        milliseconds = cut["in_python"]["milliseconds"]
+        yield _reason({**cut, **cut["reason"]}, milliseconds)
+    for each in leaves(function):
+        for reason in each["reasons"]:
+            if reason["code"] != "no_tensor_work":
+                yield _reason(reason, None)
+
+
+def _reason(found: Mapping[str, Any], milliseconds: float | None) -> dict[str, Any]:
+    place = re.sub(r"^.*/(site-packages|python3\.\d+|programs)/", "", found["file"])
+    return {
+        "code": found["code"],
+        "sentence": found["sentence"],
+        "place": f"{place}:{found['line']}",
+        "count": found.get("count"),
+        "milliseconds": milliseconds,
+    }
+
+
+def measure(program: Path, rounds: int) -> dict[str, Any]:
+    """A program's row of the table."""
+    with tempfile.TemporaryDirectory() as cache:
+        pairs = []
+        for _ in range(rounds):
+            pairs.append([run(program, Path(cache), converted=each) for each in (False, True)])
+    row: dict[str, Any] = {"title": _title(program)}
+    for code in (each for pair in pairs for each in pair if each.code):
+        row["failed"] = code.errors.splitlines()[-8:]
+    results = [difference(eager.lines, converted.lines) for eager, converted in pairs]
+    results += [("unsteady", "two eager runs differ") for eager, _ in pairs if eager.lines != pairs[0][0].lines]
+    order = ("equal", "close", "differs", "unsteady")
+    row["output"], row["difference"] = max(results, key=lambda each: order.index(each[0]))
+    row["internal_errors"] = sorted(
+        {line for _, converted in pairs for line in converted.errors.splitlines() if "internal error" in line}
+    )
+    warm = pairs[1:] or pairs
+    row["eager"] = {"processor": _middle(p[0].processor for p in pairs), "wall": _middle(p[0].wall for p in pairs)}
+    row["first"] = {"processor": pairs[0][1].processor, "wall": pairs[0][1].wall}
+    row["converted"] = {"processor": _middle(p[1].processor for p in warm), "wall": _middle(p[1].wall for p in warm)}
+    row.update(conversion(warm[-1][1].stats))
+    row["seconds_until_first_graph"] = (warm[-1][1].stats or {}).get("seconds_until_first_graph")
+    return row
+
+
+def _middle(values: Iterator[float]) -> float:
+    found = sorted(values)
+    return (found[(len(found) - 1) // 2] + found[len(found) // 2]) / 2
+
+
+def _title(program: Path) -> str:
+    return program.read_text().split('"""')[1].split("\n")[0].rstrip(".")
+
+
+def about(rounds: int) -> dict[str, Any]:
+    found = {**record.about(rounds), "threads": 1, "packages": {}}
+    for package in PACKAGES:
+        found["packages"][package] = importlib.metadata.version(package)
+    return found
+
+
+def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = [
+        "| program | eager s | converted s | first time s | speed | in graphs | graphs | cuts | output |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|---|",
+    ]
+    for name, row in rows.items():
+        eager, converted = row["eager"]["processor"], row["converted"]["processor"]
+        lines.append(
+            f"| [{name}](../tests/frameworks/programs/{name}.py) | {eager:.1f} | {converted:.1f} | "
+            f"{row['first']['processor']:.1f} | {eager / converted:.2f} × | {row['share']:.0%} | {row['pieces']} | "
+            f"{row['cuts']} | {'failed' if 'failed' in row else row['output']} |"
+        )
+    return "\n".join(lines)
+
+
+def page(found: Mapping[str, Any]) -> str:
+    about = found["about"]
+    versions = ", ".join(f"{name} {version}" for name, version in about["packages"].items())
+    return f"""# Programs that are built on packages
+
+Made by `make bench-frameworks`: programs as users of these packages write them, unmodified, under `torchjanus run`,
+beside the same programs under `python`. Seconds are the processor's, for the whole program: imports, warm-up and
+compilation included. *First time*: with no compiled kernels on disk. *In graphs*: the share of the steps, or where
+they are cut, of the time of those. *Output*: whether every printed loss, metric and sum of parameters is the same;
+*close*: to {TOLERANCE:g}.
+
+{table(found["rows"])}
+
+{about["machine"]} ({about["instructions"]}), {about["cores"]} cores, one thread, load {about["load"]} at the start;
+torch {about["torch"]}, {versions}; Python {about["python"]}, torchjanus {about["torchjanus"]} at {about["commit"]};
+{about["date"]}; rounds: {about["rounds"]}.
+"""
+
+
+def summary(name: str, row: Mapping[str, Any]) -> str:
+    eager, converted = row["eager"]["processor"], row["converted"]["processor"]
+    return (
+        f"{name:36} {eager:6.2f} {converted:6.2f} ({row['first']['processor']:6.2f}) {eager / converted:5.2f} × "
+        f"{row['share']:5.0%} of {row['runs']:5} in {row['pieces']} graphs, {row['cuts']} cuts; {row['output']} "
+        f"{row['difference']} {row.get('failed', '')} {row['internal_errors'] or ''}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs", nargs="*", help="names in tests/frameworks/programs; all by default")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--page", action="store_true", help="make docs/frameworks.md of the results")
+    record.add_output(parser)
+    options = parser.parse_args()
+    names = options.programs or sorted(each.stem for each in PROGRAMS.glob("*.py"))
+    of_run, rows = about(options.rounds), {}
+    for name in names:
+        rows[name] = measure(PROGRAMS / f"{name}.py", options.rounds)
+        print(summary(name, rows[name]), flush=True)
+        record.write(options.output, "frameworks", of_run, rows)
+    if options.page:
+        PAGE.write_text(page({"about": of_run, "rows": rows}))
+
+
+if __name__ == "__main__":
+    main()
