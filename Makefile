@@ -15,7 +15,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs mutations wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs test-frameworks bench-frameworks mutations wheel golden clean
 
 all: build
 
@@ -130,6 +130,16 @@ KIND       ?= mixed
 fuzz-programs: build
 	$(BIN)/python tests/python/harness/random_programs.py --kind $(KIND) --first $(FIRST_SEED) --programs $(PROGRAMS) --output build/programs
 
+# Programs that are built on packages, eagerly and under `torchjanus run`. The packages are pinned, without what they
+# ask for, so that torch stays as it is.
+$(BIN)/frameworks: tests/frameworks/requirements.txt tests/frameworks/mend_torchvision.py | environment
+	$(BIN)/pip install -q --no-deps -r $<
+	$(BIN)/python tests/frameworks/mend_torchvision.py
+	touch $@
+
+test-frameworks: build $(BIN)/frameworks
+	$(BIN)/python -m pytest -n $(JOBS) tests/frameworks
+
 # Plants wrong changes of state, class by class, and shows which tests see them.
 mutations: build
 	$(BIN)/python tools/mutations.py $(ARGS)
@@ -185,6 +195,10 @@ bench-kernels: build
 # torch's databases of operators, modules and optimizers: how many samples agree, and how many ran as graphs.
 bench-oracles: build
 	$(BIN)/python benchmarks/oracles.py $(KEPT)
+
+# Programs that are built on packages; docs/frameworks.md, unless ARGS name some of them.
+bench-frameworks: build $(BIN)/frameworks
+	$(BIN)/python tools/frameworks.py $(or $(ARGS),--output benchmarks/results --page)
 
 # docs/benchmarks.md and the README's table, of the results that are there.
 bench-page:

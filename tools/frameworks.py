@@ -114,7 +114,7 @@ def cuts(function: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def conversion(stats: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the statistics say about the program's steps: of the region or function that ran most, and why not more.
+    """What the statistics say about the program's steps: of the costliest region or function, and why not more.
 
     `share` is the part of its runs that were graphs; where it is cut, of its leaf that was a graph most often, times
     the part of the run's milliseconds that were not spent on the cut statements.
@@ -122,7 +122,7 @@ def conversion(stats: Mapping[str, Any] | None) -> dict[str, Any]:
     functions = [each for each in (stats or {}).get("functions", ()) if _runs(each)]
     if not functions:
         return {"regions": 0, "runs": 0, "share": 0.0, "pieces": 0, "cuts": 0, "reasons": []}
-    main = max(functions, key=lambda each: (_runs(each), each["milliseconds"]["profiling"]))
+    main = max(functions, key=_milliseconds_in_python)
     runs = _runs(main)
     found = list(leaves(main))
     share = max(each["hits"] for each in found) / runs
@@ -138,6 +138,12 @@ def conversion(stats: Mapping[str, Any] | None) -> dict[str, Any]:
         "cuts": len(list(cuts(main))),
         "reasons": [reason for each in functions for reason in _reasons(each)],
     }
+
+
+def _milliseconds_in_python(function: Mapping[str, Any]) -> float:
+    """What all its runs would take in Python, by the profiled ones."""
+    profiled = function["milliseconds"]["profiling"] / min(max(function["calls"], 1), 3)
+    return profiled * _runs(function)
 
 
 def _runs(function: Mapping[str, Any]) -> int:
@@ -177,16 +183,31 @@ def measure(program: Path, rounds: int) -> dict[str, Any]:
     for code in (each for pair in pairs for each in pair if each.code):
         row["failed"] = code.errors.splitlines()[-8:]
     results = [difference(eager.lines, converted.lines) for eager, converted in pairs]
-    results += [("unsteady", "two eager runs differ") for eager, _ in pairs if eager.lines != pairs[0][0].lines]
+    results += [
+        ("unsteady", "two eager runs differ")
+        for eager, _ in pairs
+        if eager.lines != pairs[0][0].lines
+    ]
     order = ("equal", "close", "differs", "unsteady")
     row["output"], row["difference"] = max(results, key=lambda each: order.index(each[0]))
     row["internal_errors"] = sorted(
-        {line for _, converted in pairs for line in converted.errors.splitlines() if "internal error" in line}
+        {
+            line
+            for _, converted in pairs
+            for line in converted.errors.splitlines()
+            if "internal error" in line
+        }
     )
     warm = pairs[1:] or pairs
-    row["eager"] = {"processor": _middle(p[0].processor for p in pairs), "wall": _middle(p[0].wall for p in pairs)}
+    row["eager"] = {
+        "processor": _middle(p[0].processor for p in pairs),
+        "wall": _middle(p[0].wall for p in pairs),
+    }
     row["first"] = {"processor": pairs[0][1].processor, "wall": pairs[0][1].wall}
-    row["converted"] = {"processor": _middle(p[1].processor for p in warm), "wall": _middle(p[1].wall for p in warm)}
+    row["converted"] = {
+        "processor": _middle(p[1].processor for p in warm),
+        "wall": _middle(p[1].wall for p in warm),
+    }
     row.update(conversion(warm[-1][1].stats))
     row["seconds_until_first_graph"] = (warm[-1][1].stats or {}).get("seconds_until_first_graph")
     return row
@@ -253,9 +274,13 @@ def summary(name: str, row: Mapping[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("programs", nargs="*", help="names in tests/frameworks/programs; all by default")
+    parser.add_argument(
+        "programs", nargs="*", help="names in tests/frameworks/programs; all by default"
+    )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--page", action="store_true", help="make docs/frameworks.md of the results")
+    parser.add_argument(
+        "--page", action="store_true", help="make docs/frameworks.md of the results"
+    )
     record.add_output(parser)
     options = parser.parse_args()
     names = options.programs or sorted(each.stem for each in PROGRAMS.glob("*.py"))

@@ -1,11 +1,12 @@
 """accelerate: a text classifier with accumulated gradients, a schedule and gathered metrics."""
 
-import torch
 import torch.nn.functional as F
 from accelerate import Accelerator
 from accelerate.utils import set_seed
-from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
+import torch
+from torch import nn
 
 set_seed(42)
 accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)

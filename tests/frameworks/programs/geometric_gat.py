@@ -1,9 +1,10 @@
 """Graph attention over one graph: two layers with several heads, ELU and dropout."""
 
-import torch
 import torch.nn.functional as F
 from torch_geometric.nn import GATConv
 from torch_geometric.utils import add_self_loops, to_undirected
+
+import torch
 
 torch.manual_seed(2)
 nodes, classes = 250, 3
@@ -11,7 +12,9 @@ labels = torch.randint(0, classes, (nodes,))
 edges = torch.randint(0, nodes, (2, 4000))
 edges = edges[:, (labels[edges[0]] == labels[edges[1]]) | (torch.rand(4000) < 0.15)]
 edges, _ = add_self_loops(to_undirected(edges), num_nodes=nodes)
-features = F.one_hot(labels, classes).float() @ torch.randn(classes, 24) + 1.5 * torch.randn(nodes, 24)
+features = F.one_hot(labels, classes).float() @ torch.randn(classes, 24) + 1.5 * torch.randn(
+    nodes, 24
+)
 training = torch.rand(nodes) < 0.3
 
 

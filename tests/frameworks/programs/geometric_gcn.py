@@ -1,10 +1,11 @@
 """A graph convolutional network that classifies the nodes of one graph, in the manner of torch-geometric's example."""
 
-import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 from torch_geometric.utils import to_undirected
+
+import torch
 
 torch.manual_seed(0)
 nodes, classes = 400, 4
@@ -32,7 +33,11 @@ class GCN(torch.nn.Module):
 
 model = GCN(32, 32, classes)
 optimizer = torch.optim.Adam(
-    [dict(params=model.conv1.parameters(), weight_decay=5e-4), dict(params=model.conv2.parameters(), weight_decay=0)], lr=0.01
+    [
+        dict(params=model.conv1.parameters(), weight_decay=5e-4),
+        dict(params=model.conv2.parameters(), weight_decay=0),
+    ],
+    lr=0.01,
 )
 
 
@@ -50,7 +55,10 @@ def train():
 def test():
     model.eval()
     pred = model(data.x, data.edge_index).argmax(dim=-1)
-    return [int((pred[mask] == data.y[mask]).sum()) / int(mask.sum()) for mask in (data.train_mask, data.test_mask)]
+    return [
+        int((pred[mask] == data.y[mask]).sum()) / int(mask.sum())
+        for mask in (data.train_mask, data.test_mask)
+    ]
 
 
 for epoch in range(1, 301):

@@ -1,12 +1,13 @@
 """Graph classification: GIN layers over batches of graphs of various sizes, pooled by sums."""
 
-import torch
 import torch.nn.functional as F
-from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import GINConv, global_add_pool
 from torch_geometric.utils import to_undirected
+
+import torch
+from torch import nn
 
 torch.manual_seed(4)
 
@@ -17,11 +18,18 @@ def ring_or_star() -> Data:
     index = torch.arange(nodes)
     edges = torch.stack([index, (index + 1) % nodes if kind else torch.zeros_like(index)])
     noise = torch.randint(0, nodes, (2, 4))
-    return Data(x=torch.randn(nodes, 8), edge_index=to_undirected(torch.cat([edges, noise], 1)), y=torch.tensor([kind]))
+    return Data(
+        x=torch.randn(nodes, 8),
+        edge_index=to_undirected(torch.cat([edges, noise], 1)),
+        y=torch.tensor([kind]),
+    )
 
 
 graphs = [ring_or_star() for _ in range(600)]
-training, testing = DataLoader(graphs[:500], batch_size=20, shuffle=True), DataLoader(graphs[500:], batch_size=50)
+training, testing = (
+    DataLoader(graphs[:500], batch_size=20, shuffle=True),
+    DataLoader(graphs[500:], batch_size=50),
+)
 
 
 class GIN(nn.Module):
@@ -29,7 +37,12 @@ class GIN(nn.Module):
         super().__init__()
         self.convs = nn.ModuleList()
         for inputs in (8, hidden, hidden):
-            layers = nn.Linear(inputs, hidden), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, hidden)
+            layers = (
+                nn.Linear(inputs, hidden),
+                nn.BatchNorm1d(hidden),
+                nn.ReLU(),
+                nn.Linear(hidden, hidden),
+            )
             self.convs.append(GINConv(nn.Sequential(*layers)))
         self.head = nn.Linear(hidden, 2)
 

@@ -1,10 +1,11 @@
 """A LightningModule with automatic optimisation: a classifier, logged metrics, validation, a schedule."""
 
 import lightning as L
-import torch
 import torch.nn.functional as F
-from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
+import torch
+from torch import nn
 
 
 class Classifier(L.LightningModule):
@@ -12,7 +13,12 @@ class Classifier(L.LightningModule):
         super().__init__()
         self.save_hyperparameters()
         self.layers = nn.Sequential(
-            nn.Linear(32, hidden), nn.ReLU(), nn.Dropout(0.1), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 5)
+            nn.Linear(32, hidden),
+            nn.ReLU(),
+            nn.Dropout(0.1),
+            nn.Linear(hidden, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, 5),
         )
         self.seen = []
 
@@ -52,5 +58,7 @@ trainer = L.Trainer(
     max_epochs=5, accelerator="cpu", gradient_clip_val=1.0, logger=False, enable_checkpointing=False,
     enable_progress_bar=False, enable_model_summary=False,
 )  # fmt: skip
-trainer.fit(model, DataLoader(training, batch_size=32, shuffle=True), DataLoader(validation, batch_size=64))
+trainer.fit(
+    model, DataLoader(training, batch_size=32, shuffle=True), DataLoader(validation, batch_size=64)
+)
 print("parameters", sum(p.detach().double().abs().sum().item() for p in model.parameters()))

@@ -1,10 +1,11 @@
 """A plain loop with Lightning Fabric: a small convolutional network, gradients accumulated over two batches."""
 
-import torch
 import torch.nn.functional as F
 from lightning.fabric import Fabric
-from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
+import torch
+from torch import nn
 
 fabric = Fabric(accelerator="cpu", devices=1)
 fabric.seed_everything(5)
@@ -16,9 +17,11 @@ model = nn.Sequential(
     nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3), nn.ReLU(), nn.Flatten(),
     nn.Linear(144, 2),
 )  # fmt: skip
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 model, optimizer = fabric.setup(model, optimizer)
-loader = fabric.setup_dataloaders(DataLoader(TensorDataset(images, labels), batch_size=16, shuffle=True))
+loader = fabric.setup_dataloaders(
+    DataLoader(TensorDataset(images, labels), batch_size=16, shuffle=True)
+)
 
 for epoch in range(5):
     right = 0

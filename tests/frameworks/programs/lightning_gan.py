@@ -1,15 +1,20 @@
 """A GAN of points on a ring, in Lightning, with toggled optimizers."""
 
 import lightning as L
-import torch
 import torch.nn.functional as F
-from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
+import torch
+from torch import nn
 
 
 def mlp(inputs: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(
-        nn.Linear(inputs, 64), nn.LeakyReLU(0.2), nn.Linear(64, 64), nn.LeakyReLU(0.2), nn.Linear(64, outputs)
+        nn.Linear(inputs, 64),
+        nn.LeakyReLU(0.2),
+        nn.Linear(64, 64),
+        nn.LeakyReLU(0.2),
+        nn.Linear(64, outputs),
     )
 
 
@@ -55,7 +60,10 @@ class Gan(L.LightningModule):
 
     def configure_optimizers(self):
         betas = (0.5, 0.999)
-        return [torch.optim.Adam(part.parameters(), lr=1e-3, betas=betas) for part in (self.generator, self.discriminator)]
+        return [
+            torch.optim.Adam(part.parameters(), lr=1e-3, betas=betas)
+            for part in (self.generator, self.discriminator)
+        ]
 
 
 L.seed_everything(11)

@@ -1,10 +1,11 @@
 """A LightningModule with manual optimisation: an autoencoder with two optimizers and accumulated gradients."""
 
 import lightning as L
-import torch
 import torch.nn.functional as F
-from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
+import torch
+from torch import nn
 
 
 class Autoencoder(L.LightningModule):
@@ -21,7 +22,9 @@ class Autoencoder(L.LightningModule):
         loss = F.mse_loss(self.decoder(code), x) + 1e-3 * code.abs().mean()
         self.manual_backward(loss / 2)
         if (batch_idx + 1) % 2 == 0:
-            self.clip_gradients(encoder_optimizer, gradient_clip_val=0.5, gradient_clip_algorithm="norm")
+            self.clip_gradients(
+                encoder_optimizer, gradient_clip_val=0.5, gradient_clip_algorithm="norm"
+            )
             encoder_optimizer.step()
             decoder_optimizer.step()
             encoder_optimizer.zero_grad()
@@ -36,7 +39,9 @@ class Autoencoder(L.LightningModule):
     def configure_optimizers(self):
         encoder = torch.optim.Adam(self.encoder.parameters(), lr=2e-3)
         decoder = torch.optim.SGD(self.decoder.parameters(), lr=0.05, momentum=0.9)
-        schedules = [torch.optim.lr_scheduler.ExponentialLR(each, 0.9) for each in (encoder, decoder)]
+        schedules = [
+            torch.optim.lr_scheduler.ExponentialLR(each, 0.9) for each in (encoder, decoder)
+        ]
         return [encoder, decoder], schedules
 
 

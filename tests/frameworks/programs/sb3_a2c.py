@@ -1,9 +1,9 @@
 """stable-baselines3's A2C on Pendulum: a Gaussian policy, many short rollouts, a learning rate that falls."""
 
-import torch
 from stable_baselines3 import A2C
-from stable_baselines3.common.callbacks import EveryNTimesteps, BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, EveryNTimesteps
 from stable_baselines3.common.env_util import make_vec_env
+
 from torch import nn
 
 
@@ -11,7 +11,12 @@ class Show(BaseCallback):
     def _on_step(self) -> bool:
         logged = self.logger.name_to_value
         if "train/policy_loss" in logged:
-            print(self.num_timesteps, logged["train/policy_loss"], logged["train/value_loss"], logged["train/std"])
+            print(
+                self.num_timesteps,
+                logged["train/policy_loss"],
+                logged["train/value_loss"],
+                logged["train/std"],
+            )
         return True
 
 
@@ -20,7 +25,9 @@ model = A2C(
     "MlpPolicy", env, n_steps=5, learning_rate=lambda remaining: 7e-4 * remaining, gae_lambda=0.9, ent_coef=0.01,
     policy_kwargs=dict(net_arch=[64, 64], activation_fn=nn.ReLU), seed=3, device="cpu",
 )  # fmt: skip
-model.learn(total_timesteps=8000, callback=EveryNTimesteps(n_steps=800, callback=Show()), log_interval=None)
+model.learn(
+    total_timesteps=8000, callback=EveryNTimesteps(n_steps=800, callback=Show()), log_interval=None
+)
 action, _ = model.predict(env.reset(), deterministic=True)
 print("actions", action.ravel().tolist())
 print("parameters", sum(p.detach().double().abs().sum().item() for p in model.policy.parameters()))

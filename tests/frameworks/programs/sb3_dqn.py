@@ -21,6 +21,8 @@ model = DQN(
     seed=5, device="cpu",
 )  # fmt: skip
 model.learn(total_timesteps=4000, callback=ShowLoss(), log_interval=None)
-mean, spread = evaluate_policy(model, make_vec_env("CartPole-v1", n_envs=1, seed=6), n_eval_episodes=4)
+mean, spread = evaluate_policy(
+    model, make_vec_env("CartPole-v1", n_envs=1, seed=6), n_eval_episodes=4
+)
 print("reward", float(mean), float(spread))
 print("parameters", sum(p.detach().double().abs().sum().item() for p in model.policy.parameters()))

@@ -1,11 +1,12 @@
 """Mixup and CutMix of timm's, with soft targets, in front of a small ConvNeXt."""
 
 import timm
-import torch
 from timm.data import Mixup
 from timm.loss import SoftTargetCrossEntropy
 from timm.utils import random_seed
 from torch.utils.data import DataLoader, TensorDataset
+
+import torch
 
 random_seed(3)
 labels = torch.randint(0, 4, (480,))
@@ -14,8 +15,12 @@ for label in range(4):
     images[labels == label, :, :, label * 8 : label * 8 + 8] += 1.0
 loader = DataLoader(TensorDataset(images, labels), batch_size=16, shuffle=True)
 
-model = timm.create_model("convnext_atto", num_classes=4, depths=(1, 1, 2, 1), dims=(12, 24, 32, 48), patch_size=2)
-mixup = Mixup(mixup_alpha=0.2, cutmix_alpha=1.0, prob=0.8, switch_prob=0.5, label_smoothing=0.1, num_classes=4)
+model = timm.create_model(
+    "convnext_atto", num_classes=4, depths=(1, 1, 2, 1), dims=(12, 24, 32, 48), patch_size=2
+)
+mixup = Mixup(
+    mixup_alpha=0.2, cutmix_alpha=1.0, prob=0.8, switch_prob=0.5, label_smoothing=0.1, num_classes=4
+)
 criterion = SoftTargetCrossEntropy()
 optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
 

@@ -1,10 +1,11 @@
 """A narrow ResNet of timm's: SGD, EMA of the weights, an evaluation of both after each epoch."""
 
 import timm
-import torch
 import torch.nn.functional as F
 from timm.utils import AverageMeter, ModelEmaV3, accuracy
 from torch.utils.data import DataLoader, TensorDataset
+
+import torch
 
 torch.manual_seed(1)
 
@@ -19,7 +20,9 @@ def examples(count: int) -> TensorDataset:
 
 model = timm.create_model("resnet10t", num_classes=8, stem_width=8, channels=(16, 24, 32, 48))
 ema = ModelEmaV3(model, decay=0.98)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-4)
+optimizer = torch.optim.SGD(
+    model.parameters(), lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-4
+)
 training = DataLoader(examples(512), batch_size=16, shuffle=True, drop_last=True)
 validation = DataLoader(examples(128), batch_size=32)
 

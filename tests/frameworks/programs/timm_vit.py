@@ -1,11 +1,12 @@
 """A small ViT of timm's: AdamW from timm's factory, label smoothing, a cosine schedule with warm-up."""
 
 import timm
-import torch
 from timm.loss import LabelSmoothingCrossEntropy
 from timm.optim import create_optimizer_v2
 from timm.scheduler import CosineLRScheduler
 from torch.utils.data import DataLoader, TensorDataset
+
+import torch
 
 torch.manual_seed(0)
 labels = torch.randint(0, 6, (640,))
@@ -15,11 +16,20 @@ for label in range(6):
 loader = DataLoader(TensorDataset(images, labels), batch_size=16, shuffle=True)
 
 model = timm.create_model(
-    "vit_tiny_patch16_224", img_size=32, patch_size=8, embed_dim=48, depth=4, num_heads=4, num_classes=6, drop_path_rate=0.1
+    "vit_tiny_patch16_224",
+    img_size=32,
+    patch_size=8,
+    embed_dim=48,
+    depth=4,
+    num_heads=4,
+    num_classes=6,
+    drop_path_rate=0.1,
 )
 optimizer = create_optimizer_v2(model, opt="adamw", lr=2e-3, weight_decay=0.05)
 epochs = 5
-schedule = CosineLRScheduler(optimizer, t_initial=epochs * len(loader), warmup_t=20, warmup_lr_init=1e-5, t_in_epochs=False)
+schedule = CosineLRScheduler(
+    optimizer, t_initial=epochs * len(loader), warmup_t=20, warmup_lr_init=1e-5, t_in_epochs=False
+)
 criterion = LabelSmoothingCrossEntropy(0.1)
 
 updates = 0

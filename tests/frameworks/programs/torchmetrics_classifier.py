@@ -1,12 +1,17 @@
 """A classifier with workers, a progress bar and torchmetrics in training and validation."""
 
-import torch
 import torch.nn.functional as F
-from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from torchmetrics import MeanMetric, MetricCollection
-from torchmetrics.classification import MulticlassAccuracy, MulticlassConfusionMatrix, MulticlassF1Score
+from torchmetrics.classification import (
+    MulticlassAccuracy,
+    MulticlassConfusionMatrix,
+    MulticlassF1Score,
+)
 from tqdm import tqdm
+
+import torch
+from torch import nn
 
 CLASSES = 5
 
@@ -50,7 +55,9 @@ if __name__ == "__main__":
             mean_loss.update(loss.detach())
             batch = metrics(logits, y)
             bar.set_postfix(loss=loss.item(), accuracy=batch["MulticlassAccuracy"].item())
-        print(epoch, mean_loss.compute().item(), {k: v.item() for k, v in metrics.compute().items()})
+        print(
+            epoch, mean_loss.compute().item(), {k: v.item() for k, v in metrics.compute().items()}
+        )
         mean_loss.reset()
         metrics.reset()
         model.eval()

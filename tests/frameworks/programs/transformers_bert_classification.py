@@ -1,7 +1,8 @@
 """A BERT classifier in a plain loop, with padded batches of varying length and an evaluation after each epoch."""
 
-import torch
 from transformers import BertConfig, BertForSequenceClassification
+
+import torch
 
 torch.manual_seed(0)
 
@@ -23,7 +24,12 @@ def batches(count: int, seed: int) -> list[dict[str, torch.Tensor]]:
 
 
 config = BertConfig(
-    vocab_size=40, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, num_labels=2
+    vocab_size=40,
+    hidden_size=64,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    intermediate_size=128,
+    num_labels=2,
 )
 model = BertForSequenceClassification(config)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)

@@ -1,7 +1,8 @@
 """Texts from a small Llama-like model: sampled with temperature, top-k and top-p, prompts padded on the left."""
 
-import torch
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
+
+import torch
 
 torch.manual_seed(0)
 config = LlamaConfig(
@@ -19,6 +20,8 @@ for batch in range(8):
     prompts = torch.zeros(3, 10, dtype=torch.long)
     for row, length in enumerate(lengths.tolist()):
         prompts[row, 10 - length :] = torch.randint(3, 100, (length,))
-    given = model.generate(prompts, attention_mask=(prompts != 0).long(), generation_config=settings)
+    given = model.generate(
+        prompts, attention_mask=(prompts != 0).long(), generation_config=settings
+    )
     print(batch, tuple(given.shape), given[0, 10:20].tolist(), int(given.sum()))
 print("parameters", sum(p.detach().double().abs().sum().item() for p in model.parameters()))

@@ -1,7 +1,8 @@
 """A T5 that learns to reverse sequences; then it generates."""
 
-import torch
 from transformers import T5Config, T5ForConditionalGeneration
+
+import torch
 
 torch.manual_seed(0)
 config = T5Config(

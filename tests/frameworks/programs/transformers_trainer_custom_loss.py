@@ -3,11 +3,18 @@
 import tempfile
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from torch.utils.data import TensorDataset
-from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainerCallback, TrainingArguments
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
 from transformers.trainer_callback import PrinterCallback
+
+import torch
 
 
 def examples(count: int, seed: int) -> TensorDataset:
@@ -18,7 +25,10 @@ def examples(count: int, seed: int) -> TensorDataset:
 
 
 def collate(rows):
-    return {"input_ids": torch.stack([row[0] for row in rows]), "labels": torch.stack([row[1] for row in rows])}
+    return {
+        "input_ids": torch.stack([row[0] for row in rows]),
+        "labels": torch.stack([row[1] for row in rows]),
+    }
 
 
 class SmoothedTrainer(Trainer):
@@ -31,7 +41,11 @@ class SmoothedTrainer(Trainer):
 
 class ShowLogs(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **kwargs):
-        kept = {name: value for name, value in logs.items() if "runtime" not in name and "per_second" not in name}
+        kept = {
+            name: value
+            for name, value in logs.items()
+            if "runtime" not in name and "per_second" not in name
+        }
         if "loss" in kept or "eval_loss" in kept:
             print(state.global_step, kept)
 
@@ -42,7 +56,12 @@ def accuracy(predictions) -> dict[str, float]:
 
 torch.manual_seed(0)
 config = BertConfig(
-    vocab_size=20, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96, num_labels=3
+    vocab_size=20,
+    hidden_size=48,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    intermediate_size=96,
+    num_labels=3,
 )
 model = BertForSequenceClassification(config)
 with tempfile.TemporaryDirectory() as folder:

@@ -2,10 +2,11 @@
 
 import tempfile
 
-import torch
 from torch.utils.data import Dataset
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer_callback import PrinterCallback
+
+import torch
 
 
 class Repeats(Dataset):
@@ -32,7 +33,9 @@ class ShowLoss(TrainerCallback):
 
 
 torch.manual_seed(0)
-config = GPT2Config(vocab_size=64, n_positions=64, n_embd=64, n_layer=3, n_head=4, bos_token_id=0, eos_token_id=0)
+config = GPT2Config(
+    vocab_size=64, n_positions=64, n_embd=64, n_layer=3, n_head=4, bos_token_id=0, eos_token_id=0
+)
 model = GPT2LMHeadModel(config)
 with tempfile.TemporaryDirectory() as folder:
     arguments = TrainingArguments(
@@ -50,7 +53,13 @@ with tempfile.TemporaryDirectory() as folder:
         seed=1,
         use_cpu=True,
     )
-    trainer = Trainer(model, arguments, train_dataset=Repeats(400), eval_dataset=Repeats(40), callbacks=[ShowLoss()])
+    trainer = Trainer(
+        model,
+        arguments,
+        train_dataset=Repeats(400),
+        eval_dataset=Repeats(40),
+        callbacks=[ShowLoss()],
+    )
     trainer.remove_callback(PrinterCallback)
     trainer.train()
 print("parameters", sum(p.detach().double().abs().sum().item() for p in model.parameters()))

@@ -1,10 +1,11 @@
 """A plain loop over a DataLoader with worker processes and two nested progress bars."""
 
-import torch
 import torch.nn as nn
 import torch.optim as optim
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm, trange
+
+import torch
 
 
 class Functions(Dataset):
@@ -22,8 +23,12 @@ class Functions(Dataset):
 
 def main():
     torch.manual_seed(0)
-    loader = DataLoader(Functions(2000), batch_size=32, num_workers=2, shuffle=True, persistent_workers=True)
-    model = nn.Sequential(nn.Linear(16, 96), nn.Tanh(), nn.Linear(96, 96), nn.Tanh(), nn.Linear(96, 1))
+    loader = DataLoader(
+        Functions(2000), batch_size=32, num_workers=2, shuffle=True, persistent_workers=True
+    )
+    model = nn.Sequential(
+        nn.Linear(16, 96), nn.Tanh(), nn.Linear(96, 96), nn.Tanh(), nn.Linear(96, 1)
+    )
     criterion = nn.MSELoss()
     optimizer = optim.RMSprop(model.parameters(), lr=1e-3)
     scheduler = optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, factor=0.5)
