@@ -1,4 +1,4 @@
-"""Programs that are built on packages print under `torchjanus run` what they print under python, without internal errors.
+"""Programs that are built on packages print under `torchjanus run` what they print under python; no internal errors.
 
 `make test-frameworks` installs the packages. Where they are not, the tests are skipped.
 """
