@@ -320,8 +320,8 @@ class TemplateWriter {
   }
 
   Template write_elements(const Rolled& list, const ElementForm& form, size_t& next) {
-    if (form.tracked && form.kind == ElementForm::Kind::tensor && is_consumed(list.lists[next]) &&
-        list.memory->grad_fn_name != kManyOperators) {
+    if (form.tracked && form.kind == ElementForm::Kind::tensor &&
+        has_consumed_tape(list.lists[next]) && list.memory->grad_fn_name != kManyOperators) {
       graph::Value* value = list.lists[next++];
       Template consumed = result(value);
       speculate::Generated::DifferentiableResult record;
@@ -379,7 +379,7 @@ class TemplateWriter {
   static size_t leaf_count(const ElementForm& form) { return list_types(form).size(); }
 
   /// Whether backward() has run through all elements of the list, and freed what they need.
-  bool is_consumed(const graph::Value* list) const {
+  bool has_consumed_tape(const graph::Value* list) const {
     const auto& consumed = interpreter_.history.consumed;
     return std::any_of(consumed.begin(), consumed.end(), [&](const graph::Node* node) {
       return (node->op == &op::list_stack || node->op == &op::list_sum) &&
@@ -743,12 +743,12 @@ void note_leaf(Interpreter& interpreter, Tensor& leaf) {
 void check_consumed(Interpreter& interpreter) {
   const auto& all = interpreter.output().differentiable_results;
   if (std::ranges::none_of(all, &speculate::Generated::DifferentiableResult::consumed)) return;
-  ConsumedTape consumed(interpreter);
+  ConsumedTape tape(interpreter);
   for (const auto& result : all) {
     graph::Value* const value = interpreter.results()[result.result];
     bool consumed = false;
     const bool is_own = beyond_custom_gradients(interpreter, {value}, consumed).size() == 1;
-    if (result.consumed && is_own && !result.name_numbers) consumed.check_raises(value);
+    if (result.consumed && is_own && !result.name_numbers) tape.check_raises(value);
   }
 }
 
