@@ -47,7 +47,7 @@ std::vector<Datum> is_instance_of_class(const ReferenceCall& call) {
           object(call)->class_number == call.node.attributes.get<int64_t>("class")};
 }
 
-std::vector<Datum> is_other(const ReferenceCall& call) { return {object(call) == object(call, 1)}; }
+std::vector<Datum> is_same(const ReferenceCall& call) { return {object(call) == object(call, 1)}; }
 
 std::vector<Datum> equals_constant(const ReferenceCall& call) {
   return {object(call) != nullptr && object(call) == known(call)};
@@ -92,7 +92,7 @@ std::vector<Datum> item(const ReferenceCall& call) {
 void add_objects(Reference::Functions& functions) {
   functions[&op::object_constant] = constant;
   functions[&op::object_is_instance_of_class] = is_instance_of_class;
-  functions[&op::object_is] = is_other;
+  functions[&op::object_is] = is_same;
   functions[&op::object_equals_constant] = equals_constant;
   functions[&op::object_has_attribute] = has_attribute;
   functions[&op::object_has_entry] = has_entry;
