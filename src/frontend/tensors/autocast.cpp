@@ -151,9 +151,8 @@ bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// Of an operator of ATen by its name without an overload.
+/// Of an operator of ATen that the graph has none for, by its name without an overload.
 Policy policy_of(std::string_view name) {
-  if (const graph::OpDef* op = ops::table().find(name)) return op->autocast;
   if (contains(kLower, name)) return Policy::lower;
   if (contains(kWidest, name)) return Policy::widest;
   return contains(kFull, name) ? Policy::full : Policy::none;
@@ -356,8 +355,8 @@ CallArguments with_casts(Interpreter& interpreter, Policy policy, const CallArgu
 }
 
 /// Padding by what is there, not by a constant, has operators of its own.
-bool is_other_pad(std::string_view name, const CallArguments& arguments) {
-  return name == op::pad.name &&
+bool is_other_pad(const graph::OpDef* op, const CallArguments& arguments) {
+  return op == &op::pad &&
          (arguments.positional.size() > 2 || arguments.keyword("mode") != nullptr);
 }
 
@@ -365,15 +364,16 @@ bool is_other_pad(std::string_view name, const CallArguments& arguments) {
 
 CallArguments with_casts(Interpreter& interpreter, const graph::OpDef& op,
                          const CallArguments& arguments) {
-  if (op.autocast == Policy::unfollowed || is_other_pad(op.name, arguments))
+  if (op.autocast == Policy::unfollowed || is_other_pad(&op, arguments))
     refuse_within(interpreter, op.name);
   return with_casts(interpreter, op.autocast, arguments);
 }
 
 CallArguments with_casts(Interpreter& interpreter, std::string_view name, bool is_composite,
                          const CallArguments& arguments) {
-  const Policy policy = policy_of(name);
-  if (policy == Policy::unfollowed || is_other_pad(name, arguments) ||
+  const graph::OpDef* const op = ops::table().find(name);
+  const Policy policy = op == nullptr ? policy_of(name) : op->autocast;
+  if (policy == Policy::unfollowed || is_other_pad(op, arguments) ||
       (is_composite && !is_listed(policy) && !contains(kWithoutListed, name)))
     refuse_within(interpreter, name);
   return with_casts(interpreter, policy, arguments);
