@@ -37,18 +37,38 @@ void CallTree::end_window(double now) {
   watched_ += now - window_start_;
 }
 
-std::vector<CallTree::Key> CallTree::repeated(uint64_t calls, double share,
-                                              const std::function<Choice(Key)>& choose) const {
-  std::vector<std::pair<double, Key>> found;
-  const auto search = [&](const auto& self, const Node& caller) -> void {
-    for (const auto& [key, node] : caller.callees) {
-      if (!node->is_marked || node->time < share * watched_) continue;
-      const Choice choice = node->calls < calls ? Choice::below : choose(key);
-      if (choice == Choice::take) found.emplace_back(node->time, key);
-      if (choice == Choice::below) self(self, *node);
+std::set<CallTree::Key> CallTree::helpers() const {
+  std::map<Key, Key> caller_of;
+  std::set<Key> found;
+  const auto search = [&](const auto& self, Key caller, const Node& node) -> void {
+    for (const auto& [key, callee] : node.callees) {
+      if (!callee->is_marked) continue;
+      const bool is_recursive = caller == key;
+      if (!is_recursive && caller_of.try_emplace(key, caller).first->second != caller)
+        found.insert(key);
+      self(self, key, *callee);
     }
   };
-  search(search, root_);
+  search(search, nullptr, root_);
+  return found;
+}
+
+std::vector<CallTree::Key> CallTree::repeated(const Threshold& least,
+                                              const std::function<Choice(Key)>& choose) const {
+  const std::set<Key> shared = helpers();
+  std::vector<std::pair<double, Key>> found;
+  const auto search = [&](const auto& self, const Node& caller, uint64_t calls) -> void {
+    for (const auto& [key, node] : caller.callees) {
+      if (!node->is_marked || node->time < least.share * watched_) continue;
+      const bool is_asked = node->calls >= calls && !shared.contains(key);
+      const Choice choice = is_asked ? choose(key) : Choice::below;
+      if (choice == Choice::take) found.emplace_back(node->time, key);
+      if (choice != Choice::below) continue;
+      const bool may_be_step = node->calls > 0 && node->calls < calls;
+      self(self, *node, may_be_step ? std::max(calls, least.within) : calls);
+    }
+  };
+  search(search, root_, least.calls);
   std::ranges::sort(found, std::ranges::greater(), &std::pair<double, Key>::first);
   std::vector<Key> keys;
   for (const auto& [time, key] : found)

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace janus {
@@ -34,10 +35,16 @@ class CallTree {
     below,  ///< its callees are asked instead
     skip    ///< neither
   };
-  /// The outermost functions with a mark that were called at least `calls` times and took at least
-  /// `share` of the watched time, if `choose` takes them. Those that took longest come first.
-  std::vector<Key> repeated(uint64_t calls, double share,
-                            const std::function<Choice(Key)>& choose) const;
+  struct Threshold {
+    uint64_t calls;   ///< that make a function repeated
+    double share;     ///< of the watched time
+    uint64_t within;  ///< calls of a function by one that has ended once or twice itself
+  };
+  /// The outermost functions with a mark that were called repeatedly, if `choose` takes them. Those
+  /// that took longest come first. A function that has ended, but is not repeated yet, may be the
+  /// step of a loop, of which more calls will come. So only what it calls very often counts. A
+  /// function that several others call is a helper: its callees are asked instead.
+  std::vector<Key> repeated(const Threshold& least, const std::function<Choice(Key)>& choose) const;
 
   /// Milliseconds in windows.
   double watched() const { return watched_; }
@@ -55,6 +62,9 @@ class CallTree {
     Node* node;
     double since;
   };
+
+  /// The functions with a mark that several different functions call.
+  std::set<Key> helpers() const;
 
   Node root_;
   std::vector<Call> active_;  ///< outermost first

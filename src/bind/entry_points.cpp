@@ -30,6 +30,12 @@ namespace {
 
 using python::Object;
 
+/// Calls of a function by one that has ended, but was not seen that often yet: a step has fewer
+/// layers of one kind, an epoch has more steps.
+constexpr uint64_t kCallsWithinEnded = 50;  // chosen, not measured
+/// Share of a profiled run that profiling adds to it.
+constexpr double kShareOfHooks = 0.2;
+
 double now() { return 1e3 * steady_seconds(); }
 
 Object code_of(PyFrameObject* frame) {
@@ -80,7 +86,8 @@ double spent_in_vain() {
   for (const speculate::Dispatcher* each : speculate::Dispatcher::all()) {
     const speculate::Durations& spent = each->durations();
     if (each->counters().hits == 0)
-      sum += spent.profiling + spent.generating + spent.optimising + spent.compiling;
+      sum += kShareOfHooks * spent.profiling + spent.generating + spent.optimising +
+             spent.compiling;
   }
   return sum;
 }
@@ -208,7 +215,9 @@ void Watch::convert_repeated() {
   ++in_vain_;
   if (spent_in_vain() > policy::kFreeFinding + policy::kShareOfFinding * (last_ - start_)) return;
   const auto found =
-      tree_.repeated(policy::kCallsOfEntryPoint, policy::kShareOfEntryPoint,
+      tree_.repeated({.calls = policy::kCallsOfEntryPoint,
+                      .share = policy::kShareOfEntryPoint,
+                      .within = kCallsWithinEnded},
                      [&](CallTree::Key key) { return choose(codes_.at(key).get()); });
   if (found.empty()) return;
   for (const CallTree::Key key : found) convert(codes_.at(key).get());
@@ -227,8 +236,9 @@ CallTree::Choice Watch::choose(PyObject* code) {
   }
   constexpr int kNever = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
   const auto* fields = reinterpret_cast<PyCodeObject*>(code);
-  const bool has_name = !speculate::text_of(fields->co_name).starts_with('<');
-  if ((fields->co_flags & kNever) != 0 || !has_name) return Choice::below;
+  const std::string name = speculate::text_of(fields->co_name);
+  if (name == "__init__") return Choice::skip;  // the program is still being set up
+  if ((fields->co_flags & kNever) != 0 || name.starts_with('<')) return Choice::below;
   const Object may_be = python::import_attribute("torchjanus.regions", "may_be_entry_point");
   const Object file = python::string(file_of(code));
   return python::call(may_be.get(), {file.get()}).is(Py_True) ? Choice::take : Choice::below;
@@ -237,8 +247,12 @@ CallTree::Choice Watch::choose(PyObject* code) {
 void Watch::convert(PyObject* code) {
   std::vector<Object>& regions = known_[code];
   known_codes_.push_back(Object::borrow(code));
-  for (const Object& function : functions_with(code)) {
+  const std::vector<Object> functions = functions_with(code);
+  if (functions.size() > 1) return;  // of a decorator, for instance: what they call is different
+  for (const Object& function : functions) {
     const std::vector<Object> made = outline(function.get(), /*may_be_whole=*/true);
+    log("speculate", cat("an entry point: ", speculate::describe_object(function.get()), ", ",
+                         made.size(), " regions"));
     if (made.empty()) continue;
     regions.insert(regions.end(), made.begin(), made.end());
     PyObject* replaced = PyFunction_GET_CODE(function.get());

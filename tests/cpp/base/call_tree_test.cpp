@@ -28,8 +28,8 @@ TEST(CallTree, FindsTheOutermostFunctionOfALoop) {
   tree.begin_window({main_of, fit}, 0);
   for (int i = 0; i < 3; ++i) run_step(tree, 10.0 * i);
   tree.end_window(30);
-  EXPECT_EQ(tree.repeated(3, 0.05, take_all), Keys{step});
-  EXPECT_EQ(tree.repeated(4, 0.05, take_all), Keys{});
+  EXPECT_EQ(tree.repeated({.calls = 3, .share = 0.05, .within = 50}, take_all), Keys{step});
+  EXPECT_EQ(tree.repeated({.calls = 4, .share = 0.05, .within = 50}, take_all), Keys{});
   EXPECT_EQ(tree.watched(), 30);
 }
 
@@ -42,7 +42,7 @@ TEST(CallTree, CountsOverWindowsAndWhatBeganBeforeThem) {
     tree.leave(100.0 * i + 6);
     tree.end_window(100.0 * i + 8);
   }
-  EXPECT_EQ(tree.repeated(3, 0.05, take_all), Keys{step});
+  EXPECT_EQ(tree.repeated({.calls = 3, .share = 0.05, .within = 50}, take_all), Keys{step});
 }
 
 TEST(CallTree, AsksCalleesWhereAFunctionIsNotTaken) {
@@ -53,9 +53,9 @@ TEST(CallTree, AsksCalleesWhereAFunctionIsNotTaken) {
   const auto below_step = [](CallTree::Key key) {
     return key == step ? CallTree::Choice::below : CallTree::Choice::take;
   };
-  EXPECT_EQ(tree.repeated(3, 0.05, below_step), Keys{model});
+  EXPECT_EQ(tree.repeated({.calls = 3, .share = 0.05, .within = 50}, below_step), Keys{model});
   const auto skip = [](CallTree::Key) { return CallTree::Choice::skip; };
-  EXPECT_EQ(tree.repeated(3, 0.05, skip), Keys{});
+  EXPECT_EQ(tree.repeated({.calls = 3, .share = 0.05, .within = 50}, skip), Keys{});
 }
 
 TEST(CallTree, LeavesOutShortAndUnmarkedFunctions) {
@@ -68,12 +68,46 @@ TEST(CallTree, LeavesOutShortAndUnmarkedFunctions) {
     tree.leave(20.0 * i + 10.1);
   }
   tree.end_window(100);
-  EXPECT_EQ(tree.repeated(3, 0.05, take_all), Keys{step});
+  EXPECT_EQ(tree.repeated({.calls = 3, .share = 0.05, .within = 50}, take_all), Keys{step});
   CallTree other;
   other.begin_window({main_of, fit}, 0);
   for (int i = 0; i < 5; ++i) run_step(other, 10.0 * i, /*has_tensors=*/false);
   other.end_window(50);
-  EXPECT_EQ(other.repeated(3, 0.05, take_all), Keys{});
+  EXPECT_EQ(other.repeated({.calls = 3, .share = 0.05, .within = 50}, take_all), Keys{});
+}
+
+TEST(CallTree, LooksWithinAStepOnlyForWhatItCallsVeryOften) {
+  CallTree tree;
+  tree.begin_window({main_of}, 0);
+  tree.enter(fit, 0);  // which ends once: it may be a step, whose layers are no entry points
+  for (int i = 0; i < 49; ++i) run_step(tree, 10.0 * i);
+  tree.leave(490);
+  tree.end_window(490);
+  const CallTree::Threshold least = {.calls = 3, .share = 0.05, .within = 50};
+  EXPECT_EQ(tree.repeated(least, take_all), Keys{});
+  tree.begin_window({main_of, fit}, 500);
+  run_step(tree, 500);
+  tree.end_window(510);
+  EXPECT_EQ(tree.repeated(least, take_all), Keys{step});
+}
+
+TEST(CallTree, LooksBelowHelpersOfSeveralFunctions) {
+  CallTree tree;
+  tree.begin_window({main_of, fit}, 0);
+  for (int i = 0; i < 5; ++i) {
+    tree.enter(log_of, 20.0 * i);  // a helper, which is given what it calls
+    run_step(tree, 20.0 * i);
+    tree.leave(20.0 * i + 10);
+  }
+  const CallTree::Threshold least = {.calls = 3, .share = 0.05, .within = 50};
+  tree.end_window(100);
+  EXPECT_EQ(tree.repeated(least, take_all), Keys{log_of});
+  tree.begin_window({main_of}, 200);
+  tree.enter(log_of, 200);
+  tree.mark();
+  tree.leave(201);
+  tree.end_window(202);
+  EXPECT_EQ(tree.repeated(least, take_all), Keys{step});
 }
 
 TEST(CallTree, ReturnsOfUnknownCallsChangeNothing) {
@@ -84,7 +118,7 @@ TEST(CallTree, ReturnsOfUnknownCallsChangeNothing) {
   tree.end_window(11);
   tree.clear();
   EXPECT_EQ(tree.watched(), 0);
-  EXPECT_EQ(tree.repeated(1, 0, take_all), Keys{});
+  EXPECT_EQ(tree.repeated({.calls = 1, .share = 0, .within = 50}, take_all), Keys{});
 }
 
 }  // namespace
