@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from . import _core
 
 # Of several marks on a line, the last one in this order is shown.
@@ -15,6 +17,7 @@ _STRENGTH = list(_MARKS)
 _MOST_REASONS = 6  # with one code, at one place
 _MARK_WIDTH = 10
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_MODULE_CALL = torch.nn.Module._call_impl.__code__.co_filename
 _reported: set[str] = set()
 
 
@@ -188,6 +191,8 @@ def _source(snapshot: dict[str, Any]) -> list[str]:
     result = _block(snapshot["file"], span, own, snapshot) if span else []
     shown = set(range(span[0], span[1] + 1)) if span else set()
     for file, lines in files.items():
+        if file == _MODULE_CALL and file != snapshot["file"]:
+            continue  # how torch calls forward; no line of it is the user's
         left = lines.known() - shown if file == snapshot["file"] else set(lines.marks)
         while left:
             start, end, name = _enclosing(file, min(left))

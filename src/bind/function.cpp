@@ -217,9 +217,9 @@ std::string report_name(PyObject* wrapped) {
   return name;
 }
 
-/// The code that reports give as the place: a module's forward, or the function's own; null for a
+/// The plain function that reports show: a module's forward, or the function itself; null for a
 /// callable that is not written in Python.
-python::Object reported_code(PyObject* wrapped, PyObject* function) {
+python::Object reported_function(PyObject* wrapped, PyObject* function) {
   if (function == nullptr) return {};
   if (report_name(wrapped).ends_with(" (module)")) {
     const python::Object forward =
@@ -228,7 +228,7 @@ python::Object reported_code(PyObject* wrapped, PyObject* function) {
     if (forward && plain_function(forward.get()) != nullptr)
       function = plain_function(forward.get());
   }
-  return python::Object::borrow(PyFunction_GET_CODE(function));
+  return python::Object::borrow(function);
 }
 
 struct Place {
@@ -255,8 +255,8 @@ Place place_of_caller() {
 
 Dispatcher* make_dispatcher(PyObject* wrapped, PyObject* function, int profile_runs) {
   Place place;
-  if (const python::Object code = reported_code(wrapped, function)) {
-    const auto* fields = reinterpret_cast<PyCodeObject*>(code.get());
+  if (const python::Object reported = reported_function(wrapped, function)) {
+    const auto* fields = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(reported.get()));
     place = {speculate::text_of(fields->co_filename), fields->co_firstlineno};
   } else {
     place = place_of_caller();
@@ -266,14 +266,21 @@ Dispatcher* make_dispatcher(PyObject* wrapped, PyObject* function, int profile_r
   return dispatcher;
 }
 
+/// Code from the prompt is kept under a file name of its own, which is known once it was looked
+/// for. Null before.
+python::Object file_of_source(const FunctionObject* function) {
+  if (function->source == nullptr || function->source->tree == nullptr) return {};
+  const python::Object shown = reported_function(function->wrapped, function->function);
+  const syntax::Source& source = syntax::source_of(shown.get());
+  return source.tree == nullptr ? python::Object() : python::string(*source.tree->file);
+}
+
 /// stats_of() or snapshot_of(), with those of the regions once the function is cut.
 PyObject* told(const FunctionObject* function, Dispatcher::Describe describe) {
   try {
     python::Object dict = python::check(describe(*function->dispatcher));
-    // Code from the prompt is kept under a file name of its own.
-    if (function->source != nullptr && function->source->tree != nullptr)
-      python::check_status(PyDict_SetItemString(
-          dict.get(), "file", python::string(*function->source->tree->file).get()));
+    if (const python::Object file = file_of_source(function))
+      python::check_status(PyDict_SetItemString(dict.get(), "file", file.get()));
     if (function->cut == nullptr) return dict.release();
     std::vector<python::Object> parts;
     for (const python::Object& region : function->cut->regions)
