@@ -110,9 +110,15 @@ def stats(f: Any = None) -> dict[str, Any]:
         - `state`: `profiling`, `compiling`, `graph`, `cut` or `imperative`;
         - `calls`; `hits`, which ran as a graph; `misses`, which no graph fitted; `aborts`, which left one;
           `bypassed`, which were left alone because something watched them (a debugger, a mode of torch's);
+          `profiled`, of which `profile_runs` come before the first graph; `passed`, which came after graphs were given
+          up for good and are not in `calls`;
         - `graphs` in the cache, `generated` in all, `retired`, and `relaxations` of assumptions;
         - `compiling`: whether kernels are being compiled;
-        - `milliseconds` of the processor: `profiling`, `generating`, `optimising`, `compiling`;
+        - `milliseconds`: `profiling`, `generating`, `optimising`, `compiling`, and `running` of the graphs;
+        - `in_python`: `runs` in Python that were timed, and their `milliseconds`;
+        - `speed`: None, or the milliseconds of a run `as_graph` and `in_python`; whether these took turns (`by_turns`;
+          else the second is of a profiled run) and whether that is `decided`;
+        - `holds_graphs`: whether it stays imperative because graphs within it take most of its time;
         - `reasons`: dicts with `code`, `sentence`, `file`, `line` and `count`;
         - `parts`: the same of the parts of a function that is cut.
 

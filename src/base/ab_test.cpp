@@ -50,6 +50,8 @@ void AbTest::add(double time) {
 double AbTest::with_new() const { return new_.empty() ? 0 : median(new_); }
 double AbTest::with_old() const { return old_.empty() ? 0 : median(old_); }
 
+bool AbTest::has_enough() const { return std::min(new_.size(), old_.size()) >= policy::kLeastRuns; }
+
 void AbTest::decide() {
   const size_t count = new_.size();
   if (count < policy::kLeastRuns) return;

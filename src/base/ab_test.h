@@ -24,6 +24,8 @@ class AbTest {
   double with_new() const;
   double with_old() const;
   bool has_both() const { return !new_.empty() && !old_.empty(); }
+  /// Whether there are as many of each as a verdict needs.
+  bool has_enough() const;
   bool is_empty() const { return new_.empty() && old_.empty(); }
 
  private:

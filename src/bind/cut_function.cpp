@@ -42,6 +42,14 @@ std::optional<CutFunction> make(PyObject* function, bool may_be_whole) {
   return result;
 }
 
+/// Why make() gave no copy.
+std::string why_not_cut(PyObject* function) {
+  const syntax::Source& source = syntax::source_of(function);
+  return source.tree == nullptr
+             ? source.why_not
+             : "its body has only statements that are never converted, or no call and no operator";
+}
+
 /// The dicts of hooks that all modules share.
 const std::vector<Object>& shared_hooks() {
   static const auto& all = *new std::vector<Object>{
@@ -78,23 +86,25 @@ bool calls_only_forward(PyObject* module) {
   return python::call(tracing.get(), {}).is(Py_None);
 }
 
-std::vector<python::Object> outline(PyObject* function, bool may_be_whole) {
-  if (is_converted(function)) return {};
+Outlined outline(PyObject* function, bool may_be_whole) {
+  if (is_converted(function)) return {{}, "torchjanus.function has converted it already"};
   const python::ErrorScope scope;
+  std::string why_not;
   try {
     PyObject* code = PyFunction_GET_CODE(function);
-    if (syntax::original_code(code) != code) return {};
+    if (syntax::original_code(code) != code) return {{}, "its loops are converted already"};
     const auto copy = make(function, may_be_whole);
-    if (!copy) return {};
+    if (!copy) return {{}, why_not_cut(function)};
     python::check_status(
         PyObject_SetAttrString(function, "__code__", PyFunction_GET_CODE(copy->function.get())));
-    return copy->regions;
+    return {copy->regions, {}};
   } catch (const python::ErrorSet&) {
-    log("speculate", cat("a function is not outlined: ", python::take_error_message()));
+    why_not = python::take_error_message();
   } catch (const std::exception& error) {
-    log("speculate", cat("a function is not outlined: ", error.what()));
+    why_not = error.what();
   }
-  return {};
+  log("speculate", cat("a function is not outlined: ", why_not));
+  return {{}, why_not};
 }
 
 std::vector<python::Object> cut_callee(const speculate::Reason& reason) {
@@ -104,7 +114,7 @@ std::vector<python::Object> cut_callee(const speculate::Reason& reason) {
   const Object is_users = python::import_attribute("torchjanus.regions", "is_users");
   const Object file = python::attribute(PyFunction_GET_CODE(function.get()), "co_filename");
   if (!python::call(is_users.get(), {file.get()}).is(Py_True)) return {};
-  std::vector<Object> regions = outline(function.get(), /*may_be_whole=*/false);
+  std::vector<Object> regions = outline(function.get(), /*may_be_whole=*/false).regions;
   if (!regions.empty())
     log("speculate", cat("the function of ", reason.describe(), " is cut where it is called"));
   return regions;

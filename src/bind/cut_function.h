@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "python/object.h"
@@ -20,11 +21,15 @@ struct CutFunction {
 /// there is no source, or nothing to cut in it. Never raises.
 std::optional<CutFunction> cut_function(PyObject* wrapped, PyObject* function);
 
+struct Outlined {
+  std::vector<python::Object> regions;  ///< none: nothing was replaced
+  std::string why_not;                  ///< "" if there are regions
+};
+
 /// Replaces the code of a plain function, for all callers, by that of a copy whose body is a region
-/// or several. `may_be_whole`: even if it is one region that can't be cut. Returns the regions;
-/// none if the function is converted itself, has no source, or has nothing to convert. Never
-/// raises.
-std::vector<python::Object> outline(PyObject* function, bool may_be_whole);
+/// or several. `may_be_whole`: even if it is one region that can't be cut. Nothing is replaced if
+/// the function is converted itself, has no source, or has nothing to convert. Never raises.
+Outlined outline(PyObject* function, bool may_be_whole);
 
 /// Outlines the user's function in which a caller was refused. Returns its regions; none if there
 /// is no such function, or nothing to cut in it. Never raises.

@@ -102,6 +102,13 @@ graph::SourceSpan Cuts::place_of(const Cut& cut) const {
   return place;
 }
 
+Spent Cuts::in_python(const Segment& segment) const {
+  Spent sum{in_python_[segment.begin].runs, 0};
+  for (size_t i = segment.begin; i < segment.end; ++i)
+    sum.milliseconds += in_python_[i].milliseconds;
+  return sum;
+}
+
 std::vector<std::shared_ptr<Segment>> Cuts::segments() const {
   std::vector<std::shared_ptr<Segment>> result;
   for (const auto& each : starting_at_)

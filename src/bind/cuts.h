@@ -63,6 +63,8 @@ class Cuts {
   /// The time of a statement in Python, between segments or in one without a graph.
   Spent& in_python(size_t statement) { return in_python_[statement]; }
   const Spent& in_python(size_t statement) const { return in_python_[statement]; }
+  /// The time of a segment's runs in Python.
+  Spent in_python(const Segment& segment) const;
 
  private:
   void cut(size_t begin, size_t end, const speculate::Dispatcher& seen, speculate::Reason reason);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -107,8 +108,11 @@ class Watch {
   /// Opens or closes a window if that is due. On the main thread, between two instructions.
   void look();
   void on_event(PyFrameObject* frame, int event, PyObject* argument);
+  void end(const std::string& error) { seen_.error = error; }
+  WatchReport told() const;
 
  private:
+  void note(PyObject* code, const std::string& why_not);
   bool is_due();
   void open(const std::vector<Object>& active);
   void close();
@@ -122,6 +126,7 @@ class Watch {
   /// By code: the regions of entry points; none where it can't be one.
   std::unordered_map<const void*, std::vector<Object>> known_;
   std::vector<Object> known_codes_;
+  WatchReport seen_;
 
   const double start_ = now();
   double spent_ = 0;      ///< estimated cost of all windows, in milliseconds
@@ -151,7 +156,10 @@ bool Watch::is_due() {
   if (affordable < policy::kLeastWindow) return false;
   // A debugger, a profiler or coverage has the place, or the program runs as graphs already.
   const PyThreadState* thread = PyThreadState_Get();
-  if (thread->c_profilefunc != nullptr || thread->c_tracefunc != nullptr) return false;
+  if (thread->c_profilefunc != nullptr || thread->c_tracefunc != nullptr) {
+    ++seen_.blocked;
+    return false;
+  }
   const double in_graphs = speculate::Dispatcher::milliseconds_in_graphs();
   const bool runs_as_graphs = in_graphs - in_graphs_ > policy::kMostShareInGraphs * (time - last_);
   if (runs_as_graphs) {
@@ -180,6 +188,7 @@ void Watch::open(const std::vector<Object>& active) {
   }
   opened_ = now();
   events_ = 0;
+  ++seen_.windows;
   is_open_ = true;
   tree_.begin_window(keys, opened_);
   PyEval_SetProfile(profile, nullptr);
@@ -194,7 +203,9 @@ void Watch::on_event(PyFrameObject* frame, int event, PyObject* argument) {
     tree_.leave(now());
   } else if (event == PyTrace_C_CALL && is_of_torch(argument)) {
     tree_.mark();
+    ++seen_.tensor_calls;
   }
+  ++seen_.events;
   if (++events_ >= events_left_) close();
 }
 
@@ -213,7 +224,10 @@ void Watch::close() {
 void Watch::convert_repeated() {
   has_news_ = false;
   ++in_vain_;
-  if (spent_in_vain() > policy::kFreeFinding + policy::kShareOfFinding * (last_ - start_)) return;
+  if (spent_in_vain() > policy::kFreeFinding + policy::kShareOfFinding * (last_ - start_)) {
+    ++seen_.over_budget;
+    return;
+  }
   const auto found =
       tree_.repeated({.calls = policy::kCallsOfEntryPoint,
                       .share = policy::kShareOfEntryPoint,
@@ -238,32 +252,60 @@ CallTree::Choice Watch::choose(PyObject* code) {
   const auto* fields = reinterpret_cast<PyCodeObject*>(code);
   const std::string name = speculate::text_of(fields->co_name);
   if (name == "__init__") return Choice::skip;  // the program is still being set up
-  if ((fields->co_flags & kNever) != 0 || name.starts_with('<')) return Choice::below;
+  if (name.starts_with('<')) return Choice::below;
+  const std::string file = file_of(code);
   const Object may_be = python::import_attribute("torchjanus.regions", "may_be_entry_point");
-  const Object file = python::string(file_of(code));
-  return python::call(may_be.get(), {file.get()}).is(Py_True) ? Choice::take : Choice::below;
+  if (python::call(may_be.get(), {python::string(file).get()}).is(Py_True)) {
+    if ((fields->co_flags & kNever) == 0) return Choice::take;
+    note(code, "it is a generator or coroutine");
+  } else if (file.starts_with('<') && !file.starts_with("<frozen ")) {
+    note(code, "no file has its source");
+  }
+  return Choice::below;
+}
+
+void Watch::note(PyObject* code, const std::string& why_not) {
+  const auto* fields = reinterpret_cast<PyCodeObject*>(code);
+  const WatchReport::Function seen{speculate::text_of(fields->co_qualname), file_of(code),
+                                   fields->co_firstlineno, why_not};
+  if (std::ranges::find(seen_.functions, seen) == seen_.functions.end())
+    seen_.functions.push_back(seen);
+}
+
+WatchReport Watch::told() const {
+  WatchReport report = seen_;
+  report.seconds = (now() - start_) / 1e3;
+  return report;
 }
 
 void Watch::convert(PyObject* code) {
   std::vector<Object>& regions = known_[code];
   known_codes_.push_back(Object::borrow(code));
   const std::vector<Object> functions = functions_with(code);
-  if (functions.size() > 1) return;  // of a decorator, for instance: what they call is different
-  for (const Object& function : functions) {
-    const std::vector<Object> made = outline(function.get(), /*may_be_whole=*/true);
-    log("speculate", cat("an entry point: ", speculate::describe_object(function.get()), ", ",
-                         made.size(), " regions"));
-    if (made.empty()) continue;
-    regions.insert(regions.end(), made.begin(), made.end());
-    PyObject* replaced = PyFunction_GET_CODE(function.get());
-    known_[replaced] = made;
-    known_codes_.push_back(Object::borrow(replaced));
-  }
+  if (functions.empty()) return note(code, "the function is gone");
+  // Wrappers of a decorator, for instance: each calls another function.
+  if (functions.size() > 1) return note(code, "several functions share its code");
+  PyObject* function = functions.front().get();
+  const auto [made, why_not] = outline(function, /*may_be_whole=*/true);
+  note(code, why_not);
+  log("speculate", cat("an entry point: ", speculate::describe_object(function), ", ", made.size(),
+                       " regions"));
+  if (made.empty()) return;
+  regions = made;
+  PyObject* replaced = PyFunction_GET_CODE(function);
+  known_[replaced] = made;
+  known_codes_.push_back(Object::borrow(replaced));
 }
 
 // --- the clock -----------------------------------------------------------------------------------
 
 std::atomic<bool> is_posted = false, is_over = false;
+
+void end_watch(const std::string& error) {
+  log("speculate", cat("watching ends: ", error));
+  watch->end(error);
+  is_over = true;
+}
 
 /// A pending call of the interpreter's main thread. Errors of ours end the watch, not the program.
 int look(void* /*unused*/) {
@@ -272,11 +314,9 @@ int look(void* /*unused*/) {
   try {
     watch->look();
   } catch (const python::ErrorSet&) {
-    log("speculate", cat("watching ends: ", python::take_error_message()));
-    is_over = true;
+    end_watch(python::take_error_message());
   } catch (const std::exception& error) {
-    log("speculate", cat("watching ends: ", error.what()));
-    is_over = true;
+    end_watch(error.what());
   }
   return 0;
 }
@@ -303,6 +343,11 @@ void watch_for_entry_points() {
   } catch (const std::system_error&) {
     is_over = true;  // no thread can be started: the program runs as it is
   }
+}
+
+std::optional<WatchReport> watch_report() {
+  if (watch == nullptr) return std::nullopt;
+  return watch->told();
 }
 
 }  // namespace janus::bind

@@ -8,7 +8,10 @@
 // Where such a region stays in Python or is cut, entry points are looked for below it.
 #pragma once
 
+#include <optional>
+
 #include "base/options.h"
+#include "bind/watch_report.h"
 
 namespace janus::bind {
 
@@ -19,5 +22,8 @@ inline constexpr Switch kEntryPointsSwitch{
 /// From now on the main thread is watched. Costs at most policy::kShareOfWatching of the time.
 /// Again: no-op. Not in children of a fork.
 void watch_for_entry_points();
+
+/// What was seen so far; nullopt: nobody watches.
+std::optional<WatchReport> watch_report();
 
 }  // namespace janus::bind

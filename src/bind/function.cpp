@@ -10,6 +10,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -158,8 +159,13 @@ PyObject* call_function(FunctionObject* function, PyObject* const* arguments, Py
   }
   cut_if_refused(function);
   const python::Object callee = python::Object::borrow(imperative(function));
-  PyObject* result =
-      PyObject_Vectorcall(callee.get(), arguments, static_cast<size_t>(count), keyword_names);
+  PyObject* result = nullptr;
+  {
+    std::optional<Dispatcher::PythonRun> timed;
+    if (function->cut == nullptr) timed.emplace(*function->dispatcher);
+    result =
+        PyObject_Vectorcall(callee.get(), arguments, static_cast<size_t>(count), keyword_names);
+  }
   function->dispatcher->call_ended(result);
   return result;
 }
@@ -180,8 +186,10 @@ PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags,
   try {
     forget_replaced_code(function);
     const bool is_done = function->dispatcher->is_disabled() && function->cut == nullptr;
-    if (is_done || !has_source(function))
+    if (is_done || !has_source(function)) {
+      function->dispatcher->count_passed();
       return PyObject_Vectorcall(function->wrapped, arguments, flags, keyword_names);
+    }
     // The call keeps the function alive, which may be deleted while it runs.
     const python::Object alive = python::Object::borrow(object);
     const Py_ssize_t count = PyVectorcall_NARGS(flags);

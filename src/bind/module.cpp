@@ -44,6 +44,11 @@ nb::object seconds_until_first_graph() {
   return seconds < 0 ? nb::none() : nb::object(nb::float_(seconds));
 }
 
+nb::object seen_by_watch() {
+  const auto report = bind::watch_report();
+  return report ? nb::steal(python::check(bind::watch_told(*report)).release()) : nb::none();
+}
+
 /// (each of the region's statements with hooks, {placeholder: object}).
 nb::tuple instrument_statements(nb::handle region) {
   if (bind::dispatcher_of_region(region.ptr()) == nullptr)
@@ -118,6 +123,8 @@ NB_MODULE(_core, module) {
              "From now on the source of `code` is that of `original`.");
   module.def("watch_for_entry_points", bind::watch_for_entry_points,
              "Finds functions that packages call in loops, and lets them run as graphs.");
+  module.def("seen_by_watch", seen_by_watch,
+             "What the watch for entry points has seen, as a dict; None if nobody watches.");
   module.def("give_back_free_memory", give_back_free_memory,
              "Gives the system back what runs keep free for the next ones, and what malloc has.");
   bind::bind_options(module);

@@ -312,9 +312,12 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
     state.was_entered = true;
-    if (state.is_plain || (is_without_graphs && is_within(state))) return new_mode(Mode::plain);
+    if (is_without_graphs && is_within(state)) return new_mode(Mode::plain);
+    if (state.is_plain || (state.dispatcher.is_disabled() && !state.cuts->any())) {
+      state.dispatcher.count_passed();
+      return new_mode(Mode::plain);
+    }
     if (state.cuts->any()) return new_mode(begin_activation(state));
-    if (state.dispatcher.is_disabled()) return new_mode(Mode::plain);
     StatementResults given;
     const auto outcome =
         attempt(state, state.dispatcher, *state.tree, state.all, given, state.as_graph);
@@ -386,7 +389,10 @@ PyObject* begin_in_python(RegionState& state, size_t index) {
 PyObject* begin_segment(RegionState& state, size_t index) {
   const std::shared_ptr<Segment> segment = state.cuts->starting_at(index);
   if (is_without_graphs && timed == &state) return new_mode(Mode::plain);
-  if (segment == nullptr || segment->dispatcher.is_disabled()) return begin_in_python(state, index);
+  if (segment == nullptr || segment->dispatcher.is_disabled()) {
+    if (segment != nullptr) segment->dispatcher.count_passed();
+    return begin_in_python(state, index);
+  }
   StatementResults given;
   const auto outcome = attempt(state, segment->dispatcher, *segment->tree, segment->variables,
                                given, segment->as_graph);
@@ -605,17 +611,19 @@ void add_last_line(const python::Object& dict, const syntax::Tree& tree) {
 python::Object told(const RegionState& state, Dispatcher::Describe describe) {
   python::Object dict = python::check(describe(state.dispatcher));
   add_last_line(dict, *state.tree);
-  if (state.dispatcher.is_part) add_spent(dict.get(), state.as_graph);
+  if (state.dispatcher.is_part) add_spent(dict.get(), "as_graph", state.as_graph);
   if (!state.cuts->any()) return dict;
   std::vector<python::Object> parts;
   for (const auto& segment : state.cuts->segments()) {
     parts.push_back(python::check(describe(segment->dispatcher)));
     add_last_line(parts.back(), *segment->tree);
-    add_spent(parts.back().get(), segment->as_graph);
+    add_spent(parts.back().get(), "as_graph", segment->as_graph);
+    add_spent(parts.back().get(), "in_python", state.cuts->in_python(*segment));
   }
   for (const python::Object& part : state.parts)
     if (state_of(part.get()).was_entered) parts.push_back(told(state_of(part.get()), describe));
   add_cuts(dict.get(), *state.cuts);
+  if (!state.dispatcher.is_part) add_speed(dict.get(), state.measurement);
   add_parts(dict.get(), parts);
   return dict;
 }

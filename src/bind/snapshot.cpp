@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "base/policy.h"
+
 namespace nb = nanobind;
 
 namespace janus::bind {
@@ -64,6 +66,26 @@ nb::dict duration_dict(const speculate::Durations& durations) {
   dict["generating"] = durations.generating;
   dict["optimising"] = durations.optimising;
   dict["compiling"] = durations.compiling;
+  dict["running"] = durations.running;
+  return dict;
+}
+
+nb::dict spent_dict(uint64_t runs, double milliseconds) {
+  nb::dict dict;
+  dict["runs"] = runs;
+  dict["milliseconds"] = milliseconds;
+  return dict;
+}
+nb::dict spent_dict(const Spent& spent) { return spent_dict(spent.runs, spent.milliseconds); }
+
+nb::object speed_dict(const speculate::AbMeasurement& measurement) {
+  const auto speed = measurement.speed();
+  if (!speed) return nb::none();
+  nb::dict dict;
+  dict["as_graph"] = speed->with_graphs;
+  dict["in_python"] = speed->without;
+  dict["by_turns"] = speed->by_turns;
+  dict["decided"] = measurement.test().is_over();
   return dict;
 }
 
@@ -109,6 +131,12 @@ nb::dict stats_dict(const Dispatcher& dispatcher) {
   dict["generated"] = counters.generated;
   dict["bypassed"] = counters.bypassed;
   dict["retired"] = counters.retired;
+  dict["profiled"] = counters.profiled;
+  dict["profile_runs"] = dispatcher.profile_runs();
+  dict["passed"] = counters.passed;
+  dict["holds_graphs"] = dispatcher.holds_graphs();
+  dict["speed"] = speed_dict(dispatcher.measurement());
+  dict["in_python"] = spent_dict(dispatcher.in_python().runs, dispatcher.in_python().milliseconds);
   dict["graphs"] = dispatcher.entries().size();
   dict["compiling"] = dispatcher.is_compiling();
   dict["milliseconds"] = duration_dict(dispatcher.durations());
@@ -132,13 +160,6 @@ PyObject* guarded(Make&& make) {
   return nullptr;
 }
 
-nb::dict spent_dict(const Spent& spent) {
-  nb::dict dict;
-  dict["runs"] = spent.runs;
-  dict["milliseconds"] = spent.milliseconds;
-  return dict;
-}
-
 nb::dict cut_dict(const Cuts& cuts, const Cuts::Cut& cut) {
   nb::dict dict;
   const graph::SourceSpan place = cuts.place_of(cut);
@@ -154,7 +175,37 @@ nb::dict cut_dict(const Cuts& cuts, const Cuts::Cut& cut) {
   return dict;
 }
 
+nb::dict seen_function_dict(const WatchReport::Function& function) {
+  nb::dict dict;
+  dict["name"] = text(function.name);
+  dict["file"] = text(function.file);
+  dict["line"] = function.line;
+  dict["why_not"] = text(function.why_not);
+  return dict;
+}
+
+nb::dict watch_dict(const WatchReport& report) {
+  nb::dict dict;
+  dict["seconds"] = report.seconds;
+  dict["seconds_before"] = policy::kBeforeWatching / 1e3;
+  dict["windows"] = report.windows;
+  dict["events"] = report.events;
+  dict["tensor_calls"] = report.tensor_calls;
+  dict["blocked"] = report.blocked;
+  dict["over_budget"] = report.over_budget;
+  nb::list functions;
+  for (const WatchReport::Function& each : report.functions)
+    functions.append(seen_function_dict(each));
+  dict["functions"] = functions;
+  dict["error"] = text(report.error);
+  return dict;
+}
+
 }  // namespace
+
+PyObject* watch_told(const WatchReport& report) {
+  return guarded([&] { return watch_dict(report); });
+}
 
 PyObject* stats_of(const Dispatcher& dispatcher) {
   return guarded([&] { return stats_dict(dispatcher); });
@@ -190,8 +241,12 @@ void add_parts(PyObject* dict, const std::vector<python::Object>& parts) {
   whole["parts"] = all;
 }
 
-void add_spent(PyObject* dict, const Spent& spent) {
-  nb::borrow<nb::dict>(dict)["as_graph"] = spent_dict(spent);
+void add_speed(PyObject* dict, const speculate::AbMeasurement& measurement) {
+  nb::borrow<nb::dict>(dict)["speed"] = speed_dict(measurement);
+}
+
+void add_spent(PyObject* dict, const char* how, const Spent& spent) {
+  nb::borrow<nb::dict>(dict)[how] = spent_dict(spent);
 }
 
 PyObject* render(const char* function, PyObject* object) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bind/cuts.h"
+#include "bind/watch_report.h"
 #include "speculate/dispatch.h"
 
 namespace janus::bind {
@@ -17,8 +18,12 @@ PyObject* snapshot_of(const speculate::Dispatcher& dispatcher);
 void add_parts(PyObject* dict, const std::vector<python::Object>& parts);
 /// Adds the places where a run of statements was cut.
 void add_cuts(PyObject* dict, const Cuts& cuts);
-/// Adds the time of a part's runs as a graph.
-void add_spent(PyObject* dict, const Spent& spent);
+/// Replaces what is known of the speed: of a cut region the whole is measured, not its parts.
+void add_speed(PyObject* dict, const speculate::AbMeasurement& measurement);
+/// Adds the time of a part's runs: as a graph ("as_graph") or in Python ("in_python").
+void add_spent(PyObject* dict, const char* how, const Spent& spent);
+/// What the watch for entry points has seen: a new dict, or null with an exception set.
+PyObject* watch_told(const WatchReport& report);
 /// Calls torchjanus.report.<function>(object).
 PyObject* render(const char* function, PyObject* object);
 

@@ -148,14 +148,29 @@ double AbMeasurement::lap() {
   return 0;
 }
 
-bool AbMeasurement::is_far_ahead() const {
-  if (least_profiled_ == 0 || quiet_times_.size() < policy::kQuietRuns / 2) return false;
+/// The median of the runs before the measurement, of which there must be some.
+double AbMeasurement::quiet_time() const {
   std::vector<double> times = quiet_times_;
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::ranges::nth_element(times, middle);
-  return *middle * (least_profiled_ < policy::kShortRun ? policy::kFarAheadOfShortRuns
-                                                        : policy::kFarAhead) <
-         least_profiled_;
+  return *middle;
+}
+
+bool AbMeasurement::has_quiet_time() const {
+  return least_profiled_ != 0 && quiet_times_.size() >= policy::kQuietRuns / 2;
+}
+
+bool AbMeasurement::is_far_ahead() const {
+  if (!has_quiet_time()) return false;
+  const double factor =
+      least_profiled_ < policy::kShortRun ? policy::kFarAheadOfShortRuns : policy::kFarAhead;
+  return quiet_time() * factor < least_profiled_;
+}
+
+std::optional<AbMeasurement::Speed> AbMeasurement::speed() const {
+  if (test_.has_enough()) return Speed{test_.with_new(), test_.with_old(), true};
+  if (!has_quiet_time()) return std::nullopt;
+  return Speed{quiet_time(), least_profiled_, false};
 }
 
 AbMeasurement::Place AbMeasurement::here() {

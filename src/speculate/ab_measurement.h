@@ -49,6 +49,14 @@ class AbMeasurement {
   void ended(bool is_complete);
   const AbTest& test() const { return test_; }
 
+  /// What is known of the speed, for reports.
+  struct Speed {
+    double with_graphs = 0, without = 0;  ///< milliseconds of a run, medians
+    bool by_turns = false;  ///< else `without` is the fastest profiled run, which hooks slow down
+  };
+  /// nullopt: runs of one of the two ways were not timed.
+  std::optional<Speed> speed() const;
+
  private:
   /// Where a run begins. Nested runs, and those of several threads, can't be compared.
   struct Place {
@@ -62,6 +70,9 @@ class AbMeasurement {
   double lap();
   bool may_try(double time);
   void count(double taken);
+  double quiet_time() const;
+  /// Whether enough runs before the measurement, and a profiled one, were timed.
+  bool has_quiet_time() const;
   bool is_far_ahead() const;
   void change_variant();
   bool enter();

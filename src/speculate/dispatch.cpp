@@ -257,6 +257,7 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
   }
   if (!may_generate()) return {};
   if (times_decide && is_graphs_already()) {
+    holds_graphs_ = true;
     disable({ReasonCode::limit,
              cat(name_, " runs as ", graph_runs_within_.count, " graphs already, for ",
                  std::lround(100 * graph_runs_within_.milliseconds / profiled_), " % of its time"),
@@ -340,7 +341,9 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
   }
   const double start = now();
   const auto failure = entry->run(std::move(captured), result, committed);
-  graph_runs.milliseconds += now() - start;
+  const double taken = now() - start;
+  durations_.running += taken;
+  graph_runs.milliseconds += taken;
   ++graph_runs.count;
   if (!failure) {
     ++entry->hits;
@@ -681,10 +684,20 @@ bool Dispatcher::can_afford_generation() const {
 void Dispatcher::profile_finished(double milliseconds) {
   saw_tensor_ |= ProfileRun::tensors_seen() != tensors_before_;
   durations_.profiling += milliseconds;
+  ++counters_.profiled;
   profiled_ = milliseconds;
   graph_runs_within_ = {graph_runs.milliseconds - graph_runs_before_.milliseconds,
                         graph_runs.count - graph_runs_before_.count};
   if (runs_left_ > 0) --runs_left_;
+}
+
+Dispatcher::PythonRun::PythonRun(Dispatcher& dispatcher)
+    : dispatcher_(dispatcher), start_(now()), in_graphs_(graph_runs.milliseconds) {}
+
+Dispatcher::PythonRun::~PythonRun() {
+  const double in_graphs = graph_runs.milliseconds - in_graphs_;
+  ++dispatcher_.in_python_.runs;
+  dispatcher_.in_python_.milliseconds += std::max(0.0, now() - start_ - in_graphs);
 }
 
 void Dispatcher::penalise(int amount, const std::string& why) {
@@ -706,7 +719,7 @@ void Dispatcher::start_over(Reason reason) {
   entries_.clear();
   compiling_.reset();
   outgrown_.reset();
-  is_disabled_ = is_cut_ = pending_ = false;
+  is_disabled_ = is_cut_ = holds_graphs_ = pending_ = false;
   runs_left_ = options_.profile_runs;
   refusals_ = penalty_ = pause_ = calls_to_pause_ = 0;
   last_refusal_.reset();

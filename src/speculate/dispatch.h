@@ -36,11 +36,14 @@ struct Counters {
   uint64_t generated = 0;    ///< graphs ever generated
   uint64_t bypassed = 0;     ///< calls left to Python because of a debugger or a mode
   uint64_t retired = 0;      ///< graphs dropped because an object they need died
+  uint64_t profiled = 0;     ///< profiled runs that have ended
+  uint64_t passed = 0;       ///< runs in Python after graphs were given up for good, not in `calls`
 };
 
 /// Milliseconds.
 struct Durations {
   double profiling = 0, generating = 0, optimising = 0, compiling = 0;
+  double running = 0;  ///< of its graphs, of all threads
 };
 
 struct DispatchOptions {
@@ -75,6 +78,8 @@ class Dispatcher {
 
   /// Whether calls may skip attempt() from now on.
   bool is_disabled() const { return is_disabled_; }
+  /// A run in Python that skipped attempt().
+  void count_passed() { ++counters_.passed; }
   /// Tries to run the call as a graph. Never throws. The call's facts_key must be set.
   Attempt attempt(const Call& call);
   /// A profiled call has ended, possibly by an exception, after so many milliseconds.
@@ -116,6 +121,29 @@ class Dispatcher {
   bool is_compiling() const { return compiling_ != nullptr; }
   const Counters& counters() const { return counters_; }
   const Durations& durations() const { return durations_; }
+  /// Runs in Python that were timed, and their milliseconds without graphs that ran within them.
+  struct InPython {
+    uint64_t runs = 0;
+    double milliseconds = 0;
+  };
+  const InPython& in_python() const { return in_python_; }
+  /// Times a run in Python, from its construction to its end.
+  class PythonRun {
+   public:
+    explicit PythonRun(Dispatcher& dispatcher);
+    ~PythonRun();
+    PythonRun(const PythonRun&) = delete;
+    PythonRun& operator=(const PythonRun&) = delete;
+
+   private:
+    Dispatcher& dispatcher_;
+    double start_, in_graphs_;
+  };
+  /// How many runs are profiled before the first graph is made.
+  int profile_runs() const { return options_.profile_runs; }
+  /// Whether it stays imperative because graphs within it take most of its time already.
+  bool holds_graphs() const { return holds_graphs_; }
+  const AbMeasurement& measurement() const { return measurement_; }
   struct Noted {
     Reason reason;
     uint64_t count = 1;
@@ -194,6 +222,7 @@ class Dispatcher {
   int runs_left_;
   bool is_disabled_ = false;
   bool is_cut_ = false;
+  bool holds_graphs_ = false;
   bool generating_ = false;
   bool pending_ = false;     ///< the next miss generates a graph
   bool saw_tensor_ = false;  ///< among the entry's values or in a profiled run
@@ -222,6 +251,7 @@ class Dispatcher {
   std::optional<Reason> fallback_;  ///< why calls run imperatively, with TORCHJANUS_STRICT
   Counters counters_;
   Durations durations_;
+  InPython in_python_;
   double spent_on_graphs_ = 0;  ///< milliseconds of processor time
 };
 
