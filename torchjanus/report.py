@@ -10,6 +10,8 @@ from typing import Any
 import torch
 
 from . import _core
+from .snapshots import cuts, duration, leaves, was_called
+from .summary import first_screen
 
 # Of several marks on a line, the last one in this order is shown.
 _MARKS = {"constant": "folded", "graph": "graph", "effect": "after run", "assumed": "assumed"}
@@ -26,17 +28,17 @@ def explain(converted: _core.Function | _core.Region) -> str:
     return _explain(converted.snapshot())
 
 
-def explain_all() -> str:
-    """The reports on all functions and regions of the process."""
-    snapshots = [each for each in _core.all_snapshots() if each["calls"] or each["reasons"]]
-    if not snapshots:
-        return "torchjanus: nothing was converted"
-    return "\n\n".join(_explain(snapshot) for snapshot in snapshots)
+def explain_all(seconds: float | None = None) -> str:
+    """The reports on all functions and regions of the process, which has run for so long."""
+    snapshots = _core.all_snapshots()
+    told = [each for each in snapshots if was_called(each) or each["reasons"]]
+    parts = [first_screen(snapshots, _core.seen_by_watch(), seconds), *map(_explain, told)]
+    return "\n\n".join(parts)
 
 
 def graph(converted: _core.Function | _core.Region) -> str:
     """The graphs in the cache, as compiled, in their textual form."""
-    graphs = [each for leaf in _leaves(converted.snapshot()) for each in leaf["cache"]]
+    graphs = [each for leaf in leaves(converted.snapshot()) for each in leaf["cache"]]
     return "\n".join(each["optimised"] for each in graphs)
 
 
@@ -61,9 +63,9 @@ def _explain(snapshot: dict[str, Any]) -> str:
     lines += _counters(snapshot)
     lines += _source(snapshot)
     lines += _cut_list(snapshot)
-    if not _cuts(snapshot):
+    if not cuts(snapshot):
         lines += _reasons(snapshot["reasons"])
-    for leaf in _leaves(snapshot):
+    for leaf in leaves(snapshot):
         if leaf is not snapshot and (leaf["cache"] or leaf["reasons"]):
             lines += ["", f"  {_lines_of(leaf)}: {_state(leaf)}", *_reasons(leaf["reasons"])]
         first: list[str] | None = None
@@ -82,26 +84,10 @@ def _state(snapshot: dict[str, Any]) -> str:
         case "compiling":
             return "is being compiled"
         case "cut":
-            graphs = sum(leaf["state"] == "graph" for leaf in _leaves(snapshot))
+            graphs = sum(leaf["state"] == "graph" for leaf in leaves(snapshot))
             return f"is cut; {graphs} {'part runs' if graphs == 1 else 'parts run'} as graphs"
         case _:
             return "stays imperative"
-
-
-def _leaves(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
-    """The parts that may run as graphs, in order: the whole, or the parts of a cut one."""
-    if "parts" not in snapshot:
-        return [snapshot]
-    found = [leaf for part in snapshot["parts"] for leaf in _leaves(part)]
-    return sorted(found, key=lambda leaf: leaf["line"])
-
-
-def _cuts(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
-    """The cuts, in the order of lines."""
-    found = list(snapshot.get("cuts", ()))
-    for part in snapshot.get("parts", ()):
-        found += _cuts(part)
-    return sorted(found, key=lambda cut: cut["line"])
 
 
 def _lines_of(part: dict[str, Any]) -> str:
@@ -111,18 +97,17 @@ def _lines_of(part: dict[str, Any]) -> str:
 
 def _cut_list(snapshot: dict[str, Any]) -> list[str]:
     """Each cut with its reason, and what became of the parts before and after it."""
-    cuts = _cuts(snapshot)
-    if not cuts:
+    made = cuts(snapshot)
+    if not made:
         return []
-    result = ["", f"  cut {len(cuts)} {'time' if len(cuts) == 1 else 'times'}"]
-    for cut in cuts:
+    result = ["", f"  cut {len(made)} {'time' if len(made) == 1 else 'times'}"]
+    for cut in made:
         place = cut["reason"]
         where = f" ({place['file']}:{place['line']})" if place["line"] != cut["line"] else ""
         result.append(f"    cut at line {cut['line']}: [{cut['code']}] {cut['sentence']}{where}")
         if cost := _each("in_python", cut):
             result.append(f"      in Python {cut['in_python']['runs']} times, {cost} each")
-    leaves = _leaves(snapshot)
-    for leaf in leaves:
+    for leaf in leaves(snapshot):
         result.append(
             f"    {_lines_of(leaf)}: {_state(leaf)}; {leaf['graphs']} in the cache, ran "
             f"{leaf['hits']} of {leaf['calls']} times{_cost_of_part(leaf)}"
@@ -133,7 +118,7 @@ def _cut_list(snapshot: dict[str, Any]) -> list[str]:
 def _each(what: str, told: dict[str, Any]) -> str:
     """The time of one such run."""
     spent = told.get(what)
-    return _duration(spent["milliseconds"] / spent["runs"]) if spent and spent["runs"] else ""
+    return duration(spent["milliseconds"] / spent["runs"]) if spent and spent["runs"] else ""
 
 
 def _cost_of_part(part: dict[str, Any]) -> str:
@@ -143,14 +128,7 @@ def _cost_of_part(part: dict[str, Any]) -> str:
         return ""
     spent = part["as_graph"]["milliseconds"] / part["as_graph"]["runs"]
     inside = 1e3 * sum(entry["program_seconds"] for entry in part["cache"]) / runs
-    return f", {each} each, {_duration(max(0.0, spent - inside))} of it entry and exit"
-
-
-def _duration(milliseconds: float) -> str:
-    for unit, factor in (("µs", 1e3), ("ms", 1.0)):
-        if milliseconds * factor < 1000:
-            return f"{milliseconds * factor:.3g} {unit}"
-    return f"{milliseconds / 1e3:.3g} s"
+    return f", {each} each, {duration(max(0.0, spent - inside))} of it entry and exit"
 
 
 def _counters(snapshot: dict[str, Any]) -> list[str]:
@@ -205,7 +183,7 @@ def _source(snapshot: dict[str, Any]) -> list[str]:
 
 def _line_facts(snapshot: dict[str, Any]) -> dict[str, _Lines]:
     files: dict[str, _Lines] = {}
-    for each in [entry for leaf in _leaves(snapshot) for entry in leaf["cache"][:1]]:
+    for each in [entry for leaf in leaves(snapshot) for entry in leaf["cache"][:1]]:
         for line in each["lines"]:
             if not line["file"] or line["line"] <= 0:
                 continue
@@ -219,7 +197,7 @@ def _line_facts(snapshot: dict[str, Any]) -> dict[str, _Lines]:
             notes = lines.notes.setdefault(number, [])
             if line["note"] and line["note"] not in notes:
                 notes.append(line["note"])
-    for cut in _cuts(snapshot):
+    for cut in cuts(snapshot):
         lines = files.setdefault(snapshot["file"], _Lines())
         lines.cut |= set(range(cut["line"], cut["end_line"] + 1))
         text = f"cut: [{cut['code']}] {cut['sentence']}"
@@ -262,10 +240,10 @@ def _block(file: str, span: tuple[int, int], lines: _Lines, snapshot: dict[str, 
 def _lines_in_graphs(snapshot: dict[str, Any], file: str, span: tuple[int, int]) -> set[int]:
     """The lines of a span that a graph covers."""
     if "parts" not in snapshot or file != snapshot["file"]:
-        runs = any(leaf["state"] == "graph" for leaf in _leaves(snapshot))
+        runs = any(leaf["state"] == "graph" for leaf in leaves(snapshot))
         return set(range(span[0], span[1] + 1)) if runs else set()
     found: set[int] = set()
-    for leaf in _leaves(snapshot):
+    for leaf in leaves(snapshot):
         if leaf["state"] == "graph":
             found |= set(range(leaf["line"], leaf["end_line"] + 1))
     return found

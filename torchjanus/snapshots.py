@@ -1,0 +1,46 @@
+"""What reports read from snapshots: the dicts of `Function.snapshot` and `Region.snapshot`."""
+
+from typing import Any
+
+Snapshot = dict[str, Any]
+
+
+def leaves(snapshot: Snapshot) -> list[Snapshot]:
+    """The parts that may run as graphs, in order: the whole, or the parts of a cut one."""
+    if "parts" not in snapshot:
+        return [snapshot]
+    found = [leaf for part in snapshot["parts"] for leaf in leaves(part)]
+    return sorted(found, key=lambda leaf: leaf["line"])
+
+
+def cuts(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """The cuts, in the order of lines."""
+    found = list(snapshot.get("cuts", ()))
+    for part in snapshot.get("parts", ()):
+        found += cuts(part)
+    return sorted(found, key=lambda cut: cut["line"])
+
+
+def speed(snapshot: Snapshot) -> dict[str, Any] | None:
+    """What is known of the speed: of the whole, or of the region that a cut function consists of."""
+    known: dict[str, Any] | None = snapshot["speed"]
+    if known is None and len(snapshot.get("parts", ())) == 1:
+        return speed(snapshot["parts"][0])
+    return known
+
+
+def was_called(snapshot: Snapshot) -> bool:
+    return bool(snapshot["calls"] or snapshot["passed"])
+
+
+def has_tensor_work(snapshot: Snapshot) -> bool:
+    """Whether it is not known to be without tensor operations."""
+    codes = {reason["code"] for reason in snapshot["reasons"]}
+    return "no_tensor_work" not in codes or snapshot["generated"] > 0
+
+
+def duration(milliseconds: float) -> str:
+    for unit, factor in (("µs", 1e3), ("ms", 1.0)):
+        if milliseconds * factor < 1000:
+            return f"{milliseconds * factor:.3g} {unit}"
+    return f"{milliseconds / 1e3:.3g} s"

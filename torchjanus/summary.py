@@ -1,0 +1,363 @@
+"""The first screen of a report: how much ran as graphs, how fast, and what to do about the rest."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .snapshots import (
+    Snapshot,
+    cuts,
+    duration,
+    has_tensor_work,
+    leaves,
+    speed,
+    was_called,
+)
+
+MOST_LINES = 10
+_MOST_COSTS = 3
+_LEAST_SHARE = 0.005  # of the time, of a cost that is worth a line
+_LONGEST_LINE = 160
+
+# What to try, by the code of the reason.
+HINTS = {
+    "no_source": "define the function in a file; exec, C and deleted files leave no source to convert",
+    "generator": "decorate the function that uses what the generator yields, not the generator",
+    "statement": "move the statement in front of the loop or out of the function",
+    "expression": "write it in another way (docs/conversion.md lists what is converted), or compute it before",
+    "unknown_callable": "call it after the loop, or only every so many steps",
+    "unsupported_argument": "give the call plainer arguments: literals, numbers or tensors",
+    "heap_write": "keep the value in a variable, return it, and assign it after the call",
+    "dynamic_control": "choose with torch.where in place of the branch, or test before the step",
+    "dynamic_value": "let the value stay the same from call to call, or make it a number or a tensor",
+    "unsupported_tensor": "use dense tensors on the CPU here, or convert this one before the step",
+    "shape_mismatch": "look at the sizes on this line: torch would refuse them as well",
+    "autograd": "call backward() in the function that computes the loss, and detach() what needs no gradient",
+    "hook": "remove the hook, or do its work in the step",
+    "optimizer": "use an optimizer of torch.optim, and let gradients have none of their own",
+    "limit": "decorate a smaller function with @torchjanus.function: one step, not the loop around it",
+    "no_tensor_work": "nothing: without tensor operations there is nothing to convert",
+    "would_raise": "test for the case before, where now an exception tells it",
+    "mode_active": "run without the debugger, profiler, coverage tool or mode that is named",
+    "internal_error": "report it with the function's source: this is a fault of torchjanus",
+    "guard_failed": "keep what is named the same from call to call, or make it a tensor",
+    "branch_changed": "nothing if it is rare; else choose with torch.where in place of the branch",
+    "kind_changed": "give objects of the same classes in all calls, or call one function for each class",
+    "overflow": "use floats, or keep the number below 64 bits",
+    "operation_failed": "look at the operator's message: torch may refuse the same values",
+    "unstable": "keep what is named the same from call to call: it changes too often for graphs",
+}
+
+
+@dataclass
+class _Cost:
+    """Something that ran in Python."""
+
+    file: str
+    line: int
+    code: str
+    sentence: str
+    runs: int
+    milliseconds: float | None = None  # None: not known
+    how: str = ""  # "about", "at most": how sure the time is
+
+
+def first_screen(
+    snapshots: list[Snapshot], watch: dict[str, Any] | None, seconds: float | None
+) -> str:
+    """At most ten lines about the whole program.
+
+    `watch`: what the watch for entry points has seen, or None. `seconds`: how long the program ran, if known.
+    """
+    running = [each for each in snapshots if _hits([each])]
+    if not running:
+        lines = ["torchjanus: nothing was converted: no call ran as a graph"]
+        costs = _costliest(snapshots, seconds, MOST_LINES - len(lines))
+        for fact, hint in why_nothing(snapshots, None if costs else watch):
+            lines += [f"  {fact}", f"    try: {hint}"]
+        lines += costs
+    else:
+        lines = [_share(snapshots, running, seconds), _spent(snapshots), _speeds(running)]
+        lines += _costliest(snapshots, seconds, MOST_LINES - len(lines))
+    return "\n".join(
+        line[: _LONGEST_LINE - 1] + "…" if len(line) > _LONGEST_LINE else line for line in lines
+    )
+
+
+# --- how much, and how fast -----------------------------------------------------------------------
+
+
+def _hits(snapshots: Iterable[Snapshot]) -> int:
+    return sum(leaf["hits"] for each in snapshots for leaf in leaves(each))
+
+
+def _calls(snapshots: Iterable[Snapshot]) -> int:
+    """Calls with tensor work, in graphs and in Python; of what is cut those of its parts."""
+    sum_of_calls = 0
+    for each in snapshots:
+        for leaf in leaves(each):
+            if has_tensor_work(leaf) and not leaf["holds_graphs"]:
+                sum_of_calls += leaf["calls"] + leaf["passed"]
+        if "parts" in each:
+            sum_of_calls += each["passed"]
+    return sum_of_calls
+
+
+def _share(snapshots: list[Snapshot], running: list[Snapshot], seconds: float | None) -> str:
+    hits, calls = _hits(snapshots), _calls(snapshots)
+    share = f"{_percent(hits / max(1, calls))} of the calls ({hits} of {calls})"
+    if seconds:
+        in_graphs = sum(map(_running, snapshots)) / 1e3
+        of_time = f"{_percent(in_graphs / seconds)} of the time ({_seconds(in_graphs)} of {_seconds(seconds)})"
+        share = f"{of_time} and {share}"
+    tried = [each for each in snapshots if was_called(each) and has_tensor_work(each)]
+    what = "function or loop" if len(tried) == 1 else "functions and loops"
+    return f"torchjanus: {share} ran as graphs, in {len(running)} of {len(tried)} {what}"
+
+
+def _running(snapshot: Snapshot) -> float:
+    return float(sum(leaf["milliseconds"]["running"] for leaf in leaves(snapshot)))
+
+
+def _percent(share: float) -> str:
+    return f"{int(100 * min(1.0, share))} %"  # 100 % is all
+
+
+def _seconds(seconds: float) -> str:
+    return duration(1e3 * seconds)
+
+
+def _spent(snapshots: list[Snapshot]) -> str:
+    """What it took until there were graphs."""
+    each = [
+        part["milliseconds"]
+        for snapshot in snapshots
+        for part in [snapshot, *(leaves(snapshot) if "parts" in snapshot else ())]
+    ]
+    profiling = sum(times["profiling"] for times in each)
+    making = sum(
+        times[what] for times in each for what in ("generating", "optimising", "compiling")
+    )
+    return (
+        f"  before: {duration(profiling)} in profiled runs, {duration(making)} to make the graphs"
+    )
+
+
+def _speeds(running: list[Snapshot]) -> str:
+    """Of the two that ran longest as graphs, where it was measured."""
+    known = [(each, speed(each)) for each in sorted(running, key=_running, reverse=True)]
+    told = [_speed(each, measured) for each, measured in known if measured is not None]
+    if not told:
+        return "  speed against eager: not measured, as the graphs ran too few times"
+    return f"  speed against eager: {'; '.join(told[:2])}"
+
+
+def _speed(snapshot: Snapshot, measured: dict[str, Any]) -> str:
+    graph, python = measured["as_graph"], measured["in_python"]
+    factor = f"{python / graph:.3g} ×" if graph else "?"
+    name, with_graphs = snapshot["name"], duration(graph)
+    if measured["by_turns"]:
+        return f"{name}: {factor} ({with_graphs} and {duration(python)}, by turns)"
+    profiled = f"{duration(python)} while profiled, which is slower than eager"
+    return f"{name}: at most {factor} ({with_graphs}; {profiled})"
+
+
+# --- what did not convert -------------------------------------------------------------------------
+
+
+def _costliest(snapshots: list[Snapshot], seconds: float | None, most_lines: int) -> list[str]:
+    """A heading, and two lines for each of those that took longest in Python."""
+    costs = [each for each in _merged(snapshots) if _is_worth_a_line(each, seconds)]
+    costs = costs[: min(_MOST_COSTS, (most_lines - 1) // 2)]
+    if not costs:
+        return []
+    lines = ["  what did not convert and cost most:"]
+    for number, cost in enumerate(costs, start=1):
+        lines.append(
+            f"  {number}. {_place(cost)}: {_price(cost, seconds)}: [{cost.code}] {cost.sentence}"
+        )
+        lines.append(f"     try: {HINTS.get(cost.code, HINTS['expression'])}")
+    return lines
+
+
+def _merged(snapshots: list[Snapshot]) -> list[_Cost]:
+    """The costs, the largest first. What is refused within functions that are nested counts once."""
+    found: dict[tuple[str, int, str], _Cost] = {}
+    for cost in (each for snapshot in snapshots for each in _costs(snapshot)):
+        known = found.setdefault((cost.file, cost.line, cost.code), cost)
+        if _weight(cost) > _weight(known):
+            found[cost.file, cost.line, cost.code] = cost
+    return sorted(found.values(), key=_weight, reverse=True)
+
+
+def _weight(cost: _Cost) -> tuple[float, int]:
+    return cost.milliseconds or 0.0, cost.runs
+
+
+def _is_worth_a_line(cost: _Cost, seconds: float | None) -> bool:
+    if cost.milliseconds is None or not seconds:
+        return True
+    return cost.milliseconds >= 1e3 * seconds * _LEAST_SHARE
+
+
+def _costs(snapshot: Snapshot) -> Iterator[_Cost]:
+    for cut in cuts(snapshot):
+        spent = cut.get("in_python")
+        if spent and spent["runs"]:
+            reason = cut["reason"]
+            file = reason["file"] or snapshot["file"]
+            line = reason["line"] if reason["file"] else cut["line"]
+            yield _Cost(
+                file, line, cut["code"], cut["sentence"], spent["runs"], spent["milliseconds"]
+            )
+    whole = [snapshot] if "parts" in snapshot else []
+    for part in [*whole, *leaves(snapshot)]:
+        cost = _cost_of_calls(part)
+        if cost is not None:
+            yield cost
+
+
+def _cost_of_calls(part: Snapshot) -> _Cost | None:
+    """Of the calls that ran in Python, beside those that were profiled or waited for a graph."""
+    reasons = [reason for reason in part["reasons"] if reason["code"] != "no_tensor_work"]
+    runs = _calls_in_python(part)
+    if not reasons or not runs or part["holds_graphs"]:
+        return None
+    reason = max(reversed(reasons), key=lambda reason: reason["count"])
+    cost = _Cost(
+        reason["file"] or part["file"], reason["line"] or part["line"],
+        reason["code"], reason["sentence"], runs,
+    )  # fmt: skip
+    spent, measured, profiled = part["in_python"], part["speed"], part["profiled"]
+    if spent["runs"]:
+        cost.milliseconds = spent["milliseconds"] * max(1.0, runs / spent["runs"])
+        cost.how = "about " if runs > spent["runs"] else ""
+    elif measured is not None and measured["by_turns"]:
+        cost.milliseconds, cost.how = runs * measured["in_python"], "about "
+    elif profiled:
+        each = part["milliseconds"]["profiling"] / profiled
+        cost.milliseconds, cost.how = runs * each, "at most "
+    return cost
+
+
+def _calls_in_python(part: Snapshot) -> int:
+    match part["state"]:
+        case "cut":
+            runs = part["passed"]
+        case "imperative":
+            runs = max(0, part["calls"] - part["hits"] - part["profiled"]) + part["passed"]
+        case _:
+            runs = part["misses"] + part["aborts"] + part["bypassed"]
+    return int(runs)
+
+
+def _place(cost: _Cost) -> str:
+    shorter = os.path.relpath(cost.file) if os.path.isabs(cost.file) else cost.file
+    return f"{cost.file if shorter.startswith('..') else shorter}:{cost.line}"
+
+
+def _price(cost: _Cost, seconds: float | None) -> str:
+    runs = f"{cost.runs} {'run' if cost.runs == 1 else 'runs'} in Python"
+    if cost.milliseconds is None:
+        return f"{runs}, not timed"
+    share = f", {_percent(cost.milliseconds / 1e3 / seconds)} of the time" if seconds else ""
+    return f"{cost.how}{duration(cost.milliseconds)} in {runs}{share}"
+
+
+# --- why nothing was converted --------------------------------------------------------------------
+
+_DECORATE = "put @torchjanus.function above the function of one training step, or torchjanus.function(model)"
+
+
+def why_nothing(
+    snapshots: list[Snapshot], watch: dict[str, Any] | None
+) -> Iterator[tuple[str, str]]:
+    """Facts that explain why no call ran as a graph, each with what to try. The most telling come first."""
+    called = [each for each in snapshots if was_called(each)]
+    calls = sum(each["calls"] for each in called)
+    bypassed = sum(each["bypassed"] for each in called)
+    if bypassed and 2 * bypassed >= calls:
+        names = sorted(
+            reason["sentence"] for each in called for reason in each["reasons"] if reason["code"] == "mode_active"
+        )  # fmt: skip
+        yield f"{bypassed} of {calls} calls were left alone: {names[0]}", HINTS["mode_active"]
+    elif not snapshots:
+        yield (
+            "no loop or function with backward() or an evaluation was found in the program's own files",
+            _DECORATE,
+        )
+    elif not called:
+        places = ", ".join(
+            f"{os.path.basename(each['file'])}:{each['line']}" for each in snapshots[:3]
+        )
+        yield f"{_count(snapshots)} found ({places}), and none was entered", _DECORATE
+    elif not any(has_tensor_work(each) for each in called):
+        yield f"{_count(called)} entered, and no tensor operation ran in them", _DECORATE
+    else:
+        yield from _why_too_early(called)
+    yield from _why_not_found(watch)
+
+
+def _count(snapshots: list[Snapshot]) -> str:
+    if len(snapshots) == 1:
+        return "one function or loop was"
+    return f"{len(snapshots)} functions and loops were"
+
+
+def _why_too_early(called: list[Snapshot]) -> Iterator[tuple[str, str]]:
+    """What was on its way to a graph when the program ended."""
+    parts = [leaf for each in called for leaf in leaves(each) if has_tensor_work(leaf)]
+    compiling = [each for each in parts if each["compiling"]]
+    profiling = [each for each in parts if each["state"] == "profiling" and was_called(each)]
+    if compiling:
+        name = compiling[0]["name"]
+        yield (
+            f"the program ended while the first graph of {name} was being compiled",
+            "run it again, as kernels are kept on disk, or for longer",
+        )
+    elif profiling:
+        most = max(profiling, key=lambda each: int(each["profiled"]))
+        yield (
+            f"too few calls: {most['name']} was profiled {most['profiled']} of {most['profile_runs']} times "
+            "before a graph is made",
+            "run more steps; from the call after the profiled ones on there are graphs",
+        )
+
+
+def _why_not_found(watch: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
+    """What the watch for functions that packages call says."""
+    if watch is None:
+        return
+    seen = f"{watch['windows']} {'window' if watch['windows'] == 1 else 'windows'}, {watch['events']} calls and returns"
+    failed = [each for each in watch["functions"] if each["why_not"]]
+    if watch["error"]:
+        yield f"the watch for functions that packages call failed: {watch['error']}", _DECORATE
+    elif not watch["windows"] and watch["blocked"]:
+        yield (
+            "a debugger, profiler or coverage tool was active each time that calls were to be watched "
+            f"({watch['blocked']} times)",
+            HINTS["mode_active"],
+        )
+    elif not watch["windows"]:
+        yield (
+            f"calls of packages were not watched yet: the program ran for {_seconds(watch['seconds'])}, and watching "
+            f"begins after {_seconds(watch['seconds_before'])}",
+            "run more steps",
+        )
+    elif not watch["tensor_calls"]:
+        yield f"calls were watched ({seen}), and none of a function of torch's was seen", _DECORATE
+    elif failed:
+        first = failed[0]
+        place = f"{os.path.basename(first['file'])}:{first['line']}"
+        yield (
+            f"{first['name']} ({place}) is called again and again, but {first['why_not']}",
+            _DECORATE,
+        )
+    elif not watch["functions"] and watch["over_budget"]:
+        yield "too much time had gone into functions without graphs to try further ones", _DECORATE
+    elif not watch["functions"]:
+        yield (
+            f"calls were watched ({seen}), and no function with tensor work was called repeatedly",
+            _DECORATE,
+        )
