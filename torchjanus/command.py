@@ -4,16 +4,16 @@ import argparse
 import importlib.abc
 import importlib.machinery
 import importlib.util
-import json
 import os
 import signal
 import sys
 import sysconfig
+import time
 import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import __version__, _core, report, script
+from . import __version__, _core, children, report, script
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,10 +25,15 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run a script, unchanged")
     run.add_argument(
-        "--explain", action="store_true", help="at the end, print what was converted to stderr"
+        "--explain",
+        action="store_true",
+        help="at the end, print to stderr how much ran as graphs, what was converted and what was not",
     )
     run.add_argument(
-        "--stats", type=Path, metavar="FILE", help="at the end, write counters as JSON"
+        "--stats",
+        type=Path,
+        metavar="FILE",
+        help="at the end, write counters as JSON; a forked process writes FILE.<its number>",
     )
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
     run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
@@ -49,14 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: The script's own, or for a wrong command line.
     """
     options = parser().parse_args(arguments)
+    files = children.StatsFiles(options.stats) if options.stats else None
+    start = time.perf_counter()
     try:
         return _run(options.script, options.arguments, is_module=options.module)
     finally:
         if options.explain:
             sys.stdout.flush()
-            print(report.explain_all(), file=sys.stderr)
-        if options.stats:
-            options.stats.write_text(json.dumps(report.stats_all(), indent=1))
+            print(report.explain_all(time.perf_counter() - start), file=sys.stderr)
+        if files:
+            files.write()
 
 
 def _run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:

@@ -1,0 +1,67 @@
+"""Counters of the processes that a program forks: each writes a file of its own beside the parent's."""
+
+import json
+import multiprocessing.util
+import os
+from pathlib import Path
+from typing import Any
+
+from . import _core, report
+
+
+class StatsFiles:
+    """Writes `file` at the end of this process, and `file.<pid>` at the end of a child that called something converted.
+
+    Children are those of `os.fork` that end as the program does, and those of `multiprocessing` that are forked.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file.absolute()  # the program may change the folder
+        self.process = self.parent = os.getpid()
+        self.calls_before = 0
+        os.register_at_fork(after_in_child=self._note_fork)
+        multiprocessing.util.register_after_fork(self, StatsFiles._write_at_exit)
+
+    def _note_fork(self) -> None:
+        self.parent, self.process = self.process, os.getpid()
+        self.calls_before = _calls()
+
+    def _write_at_exit(self) -> None:
+        multiprocessing.util.Finalize(None, self.write, exitpriority=-1)
+
+    def write(self) -> None:
+        """Writes the counters of the running process."""
+        if self.process == self.parent:
+            told = report.stats_all() | {"children": self.of_children()}
+            self.file.write_text(json.dumps(told, indent=1))
+        elif _calls() > self.calls_before:
+            told = report.stats_all() | {"parent": self.parent}
+            self._of(self.process).write_text(json.dumps(told, indent=1))
+
+    def of_children(self) -> list[str]:
+        """The files that children of this process have written."""
+        found = self.file.parent.glob(f"{self.file.name}.*")
+        return sorted(str(each) for each in found if _parent_of(each) == self.process)
+
+    def _of(self, process: int) -> Path:
+        return self.file.with_name(f"{self.file.name}.{process}")
+
+
+def _calls() -> int:
+    calls = 0
+    stats: list[dict[str, Any]] = _core.all_stats()
+    for each in stats:
+        calls += each["calls"] + sum(part["calls"] for part in each.get("parts", ()))
+    return calls
+
+
+def _parent_of(file: Path) -> int | None:
+    """The process that forked the one which wrote the file; None if it is not such a file."""
+    if not file.suffix[1:].isdigit():
+        return None
+    try:
+        told = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return None
+    parent = told.get("parent") if isinstance(told, dict) else None
+    return parent if isinstance(parent, int) else None
