@@ -7,6 +7,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/tensors/described_call.h"
+#include "frontend/tensors/equal_sizes.h"
 #include "frontend/tensors/operator_call.h"
 #include "frontend/tensors/overlap.h"
 #include "frontend/tensors/tensor.h"
@@ -382,6 +383,7 @@ Value call_overload(Interpreter& interpreter, const OperatorForm& form, const gr
   if (gives_its_operand(interpreter, op, call)) return call.tensors[0];
   try {
     put_in_order(interpreter, call, op);
+    if (!in_place) assume_equal_sizes(interpreter, op, call.operands, call.attributes);
     graph::Node* node =
         draws_in_order_of_strides(op, call, in_place)
             ? drawn_in_order_of_strides(interpreter, call, op, in_place)

@@ -277,3 +277,49 @@ def test_mask_in_an_attribute_as_long_as_the_input(lengths):
         calls.append(lambda n=n: setattr(holder, "mask", torch.ones(n, n).triu(1)))
         calls.append((torch.randn(n, 3),))
     return Program(step, calls)
+
+
+def groups_of(counts):
+    """Rows that belong to groups, as batches of graphs do: their number is read from the data."""
+    calls = []
+    for count in counts:
+        sizes = [random.randint(2, 6) for _ in range(count)]
+        index = torch.repeat_interleave(torch.arange(count), torch.tensor(sizes))
+        calls.append((torch.randn(sum(sizes), 3), index, torch.randint(0, 2, (count,))))
+    return calls
+
+
+def step_over_groups():
+    layer = nn.Linear(3, 2)
+
+    def step(x, index, y):
+        count = int(index.max()) + 1
+        sums = x.new_zeros(count, 3).index_add_(0, index, x)
+        layer.zero_grad()
+        loss = nn.functional.cross_entropy(layer(sums), y)
+        loss.backward()
+        return loss.detach(), (layer(sums).argmax(1) == y).sum()
+
+    return step, layer
+
+
+@differential(hits=15, graphs=2)
+def test_size_of_the_run_beside_a_known_size():
+    step, layer = step_over_groups()
+    return Program(step, groups_of([8] * 20), watch=[layer])
+
+
+@differential(hits=15, graphs=3)
+def test_size_of_the_run_beside_a_size_that_varies():
+    step, layer = step_over_groups()
+    return Program(step, groups_of([8, 9, 5] * 8), watch=[layer])
+
+
+@differential(hits=8, aborts=1)
+def test_size_of_the_run_that_is_another_one_in_some_runs():
+    """Then the program raises as it does in eager."""
+    step, layer = step_over_groups()
+    calls = groups_of([8] * 12)
+    x, index, y = calls[9]
+    calls[9] = (x, index.clamp(max=5), y)
+    return Program(step, calls, watch=[layer])
