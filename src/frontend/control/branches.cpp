@@ -9,8 +9,10 @@
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/recursion_state.h"
+#include "frontend/values/formula.h"
 #include "frontend/values/restart.h"
 #include "frontend/values/truth.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -33,6 +35,27 @@ bool takes_both(Interpreter& interpreter, int fact) {
   bool varied = seen == nullptr || (seen->taken > 0) == (seen->not_taken > 0) ||
                 options().is_disabled("specialise_branches");
   return fact >= 0 && varied && may_merge(interpreter, fact);
+}
+
+namespace {
+
+/// Whether the number follows from a remainder, by comparisons and the like.
+bool follows_from_remainder(const graph::Value* number, int steps = 4) {
+  const graph::Node* made_by = number->definition;
+  if (made_by == nullptr || !number->type.is_number()) return false;
+  if (made_by->op == &op::scalar_mod) return true;
+  if (made_by->op == &op::size) return is_of_remainder(made_by->attributes.get<graph::Dim>("of"));
+  return steps > 0 && std::ranges::any_of(made_by->inputs, [&](const graph::Value* input) {
+           return follows_from_remainder(input, steps - 1);
+         });
+}
+
+}  // namespace
+
+bool takes_both(Interpreter& interpreter, int fact, const Truth& truth) {
+  if (takes_both(interpreter, fact)) return true;
+  return fact >= 0 && truth.flag != nullptr && follows_from_remainder(truth.flag) &&
+         may_merge(interpreter, fact);
 }
 
 namespace {

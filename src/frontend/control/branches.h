@@ -25,6 +25,9 @@ bool may_merge(Interpreter& interpreter, int fact);
 /// Whether both sides of the test shall be in the graph: the profile saw both, and nothing speaks
 /// against merging them.
 bool takes_both(Interpreter& interpreter, int fact);
+/// The same of a test at hand, of which the profile may not have seen all: one of a remainder
+/// (`step % 20 == 0`) comes out both ways sooner or later.
+bool takes_both(Interpreter& interpreter, int fact, const Truth& truth);
 
 /// The value that `first` gives where the test holds, else that of `second`.
 Value choose(Interpreter& interpreter, const Truth& truth, int fact,

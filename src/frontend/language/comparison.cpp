@@ -20,6 +20,7 @@
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
+#include "frontend/values/formula.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/operands.h"
 #include "ops/list.h"
@@ -70,11 +71,13 @@ Value number_compare(Interpreter& interpreter, CompareOperator op, const Value& 
     if (difference.is_constant()) return decided(difference.value());
     if (difference.lower_bound().value_or(0) > 0) return decided(1);
     if ((*b - *a).lower_bound().value_or(0) > 0) return decided(-1);
-    if (op == CompareOperator::Eq && example.is(Py_True)) {
+    // A remainder is another one in most calls.
+    const bool may_stay = !is_of_remainder(difference);
+    if (may_stay && op == CompareOperator::Eq && example.is(Py_True)) {
       interpreter.assume_equal(*a, *b);
       return interpreter.boolean(true);
     }
-    if (op == CompareOperator::NotEq && example.is(Py_False)) {
+    if (may_stay && op == CompareOperator::NotEq && example.is(Py_False)) {
       interpreter.assume_equal(*a, *b);
       return interpreter.boolean(false);
     }

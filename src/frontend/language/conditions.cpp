@@ -133,7 +133,7 @@ Truth operands_truth(Interpreter& interpreter, const syntax::BoolOp& expression,
   if (index + 1 == expression.values.size()) return first;
   interpreter.at(operand);
   bool stop_at = expression.op == syntax::BoolOperator::Or;
-  if (first.known || !takes_both(interpreter, fact)) {
+  if (first.known || !takes_both(interpreter, fact, first)) {
     if (decide(interpreter, first, fact) == stop_at) return {.known = stop_at};
     return operands_truth(interpreter, expression, index + 1);
   }
@@ -158,7 +158,8 @@ Truth evaluate_truth(Interpreter& interpreter, const syntax::Expression& express
     Truth operand = evaluate_truth(interpreter, *operation->operand, of_operand);
     interpreter.at(expression);
     // The outcomes may have been counted only at what is negated.
-    if (!operand.known && !is_counted(interpreter, fact) && !takes_both(interpreter, of_operand))
+    if (!operand.known && !is_counted(interpreter, fact) &&
+        !takes_both(interpreter, of_operand, operand))
       operand = {.known = decide(interpreter, operand, of_operand)};
     return negated(interpreter, operand);
   }

@@ -54,7 +54,7 @@ Completion execute_if(Interpreter& interpreter, const syntax::If& statement) {
   Truth truth = evaluate_truth(interpreter, *statement.test, fact);
   auto body = [&] { return execute(interpreter, statement.body); };
   auto orelse = [&] { return execute(interpreter, statement.orelse); };
-  if (!truth.known && takes_both(interpreter, fact))
+  if (!truth.known && takes_both(interpreter, fact, truth))
     return choose_statements(interpreter, truth, fact, body, orelse);
   if (!truth.known && !truth.example) truth.example = assumed_outcome(interpreter, statement);
   bool side = truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, fact);

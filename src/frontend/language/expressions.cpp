@@ -43,7 +43,7 @@ Value evaluate_bool_op(Interpreter& interpreter, const syntax::BoolOp& expressio
   bool stop_at = expression.op == syntax::BoolOperator::Or;
   Truth truth = truth_of(interpreter, value);
   auto go_on = [&] { return evaluate_bool_op(interpreter, expression, index + 1); };
-  if (!truth.known && takes_both(interpreter, operand.fact)) {
+  if (!truth.known && takes_both(interpreter, operand.fact, truth)) {
     auto stop = [&] { return value; };
     return stop_at ? choose(interpreter, truth, operand.fact, stop, go_on)
                    : choose(interpreter, truth, operand.fact, go_on, stop);
@@ -241,7 +241,7 @@ Value evaluate_conditional(Interpreter& interpreter, const syntax::IfExp& node) 
   Truth truth = evaluate_truth(interpreter, *node.test, fact);
   auto body = [&] { return evaluate(interpreter, *node.body); };
   auto orelse = [&] { return evaluate(interpreter, *node.orelse); };
-  if (!truth.known && takes_both(interpreter, fact))
+  if (!truth.known && takes_both(interpreter, fact, truth))
     return choose(interpreter, truth, fact, body, orelse);
   bool side = truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, fact);
   return side ? body() : orelse();

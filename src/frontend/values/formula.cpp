@@ -53,4 +53,9 @@ std::string written(const graph::Value& number, int around) {
 
 std::string formula(const graph::Value& number) { return written(number, 0); }
 
+bool is_of_remainder(const graph::Dim& number) {
+  const std::string text = graph::to_string(number);  // a dollar marks varying ints
+  return text.find('%') != std::string::npos && text.find('$') != std::string::npos;
+}
+
 }  // namespace janus::frontend

@@ -10,4 +10,7 @@ namespace janus::frontend {
 /// "start + 8 <= 100"; what has no name is "…".
 std::string formula(const graph::Value& number);
 
+/// Whether the number has to do with a remainder of a varying int: `step % 20`.
+bool is_of_remainder(const graph::Dim& number);
+
 }  // namespace janus::frontend
