@@ -578,6 +578,8 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
   if (auto* reason = std::get_if<Reason>(&*outcome)) {
     refusal = std::move(*reason);
     if (TimeBudget::is_spent()) return nullptr;
+    if (relaxed && std::exchange(texts_are_inputs_, false) && observations_.texts_vary())
+      return generate_with(wanted, chosen, relaxed, refusal);
     if (!relaxed || call.keeps_aliases || !observations_.aliases_vary()) return nullptr;
     wanted.keeps_aliases = true;
     return generate_with(wanted, chosen, relaxed, refusal);
@@ -656,7 +658,7 @@ bool Dispatcher::observe(const Call& call) {
 std::map<std::string, ValueFact, std::less<>> Dispatcher::path_facts(const Call& call) const {
   std::map<std::string, ValueFact, std::less<>> facts;
   const auto add = [&](const std::string& path, PyObject* object) {
-    observations_.add_fact(path, object, facts);
+    observations_.add_fact(path, object, facts, texts_are_inputs_);
   };
   if (roots != nullptr)
     for (const auto& [path, object] : roots(call)) add(path, object);
@@ -728,6 +730,7 @@ void Dispatcher::start_over(Reason reason) {
   refusals_of_.clear();
   graphs_of_.clear();
   observations_ = {};
+  texts_are_inputs_ = true;
 }
 
 void Dispatcher::disable_as_cut() {

@@ -241,6 +241,7 @@ class Dispatcher {
   std::map<std::string, int> refusals_of_;   ///< by wanted outcomes, or by failed assumption
   std::map<std::string, size_t> graphs_of_;  ///< made for new values of a formula, by formula
   Observations observations_;
+  bool texts_are_inputs_ = true;  ///< those that are ever new; false: that can't be converted
   std::deque<std::shared_ptr<Entry>> entries_;
   std::shared_ptr<Entry>
       compiling_;  ///< its kernels are compiling; no other graph is made meanwhile

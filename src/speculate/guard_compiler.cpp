@@ -17,7 +17,8 @@ namespace {
 bool is_value_check(const Check& check, PyObject* object) {
   if (check.kind == Kind::equals)
     return PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyBool_Check(object) ||
-           PyTuple_CheckExact(object);
+           PyTuple_CheckExact(object) || PyUnicode_CheckExact(object);
+  if (check.kind == Kind::exact_type) return object == reinterpret_cast<PyObject*>(&PyUnicode_Type);
   return check.kind == Kind::tensor || check.kind == Kind::integer ||
          check.kind == Kind::floating || check.kind == Kind::boolean ||
          check.kind == Kind::elements || check.kind == Kind::length;

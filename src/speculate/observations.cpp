@@ -57,6 +57,19 @@ std::string path_of_alike(const std::string& path) {
   return alike;
 }
 
+/// The fact about a text that may be any.
+ValueFact any_text() {
+  ValueFact fact;
+  for (const char* text : {"one", "another"}) fact.see(python::string(text).get());
+  return fact;
+}
+
+/// Whether other paths are expected to vary as this one does: those of other elements, and numbers
+/// of other elements (the learning rates of an optimizer's groups).
+bool stands_for_others(const std::string& path, const std::string& kind) {
+  return is_element(path) || (kind == "float" && path_of_alike(path) != path);
+}
+
 /// The kind of an object; empty for objects that are not recorded, such as flags outside of
 /// containers. Sizes 0 and 1 are part of a tensor's kind: a symbolic dimension never stands for
 /// them.
@@ -86,7 +99,16 @@ void Observations::note_tensor(const Key& key, ValueFact& fact, PyObject* object
   if (first != key) shared_.emplace(first, key);
 }
 
+/// A text becomes an input only when many were seen: few are choices, each with graphs of its own.
+bool Observations::see_text(const std::string& path, PyObject* text) {
+  std::set<Py_hash_t>& values = texts_[path];
+  if (values.size() >= policy::kFirstValues) return false;
+  values.insert(PyObject_Hash(text));
+  return values.size() == policy::kFirstValues;
+}
+
 bool Observations::see(const std::string& path, PyObject* object) {
+  if (PyUnicode_CheckExact(object)) return see_text(path, object);
   const std::string kind = kind_of(path, object);
   if (kind.empty()) return false;
   for_each_element(path, object, [&](const std::string& element_path, PyObject* element) {
@@ -106,25 +128,40 @@ bool Observations::see(const std::string& path, PyObject* object) {
   // Another tensor of the same shape is nothing new, since identity of tensors is never assumed.
   if (fact.is_tensor()) return fact.sizes() != sizes;
   if (fact.level() == level) return false;
-  if (is_element(path)) varied_elements_.insert_or_assign({path_of_alike(path), kind}, fact);
+  if (stands_for_others(path, kind))
+    varied_elements_.insert_or_assign({path_of_alike(path), kind}, fact);
   return true;
 }
 
 void Observations::add_fact(const std::string& path, PyObject* object,
-                            std::map<std::string, ValueFact, std::less<>>& facts) const {
+                            std::map<std::string, ValueFact, std::less<>>& facts,
+                            bool with_texts) const {
+  if (PyUnicode_CheckExact(object)) {
+    const auto seen = texts_.find(path);
+    if (with_texts && seen != texts_.end() && seen->second.size() >= policy::kFirstValues)
+      facts.insert_or_assign(path, any_text());
+    return;
+  }
   const std::string kind = kind_of(path, object);
   const auto found = facts_.find({path, kind});
   if (found != facts_.end()) facts.insert_or_assign(path, found->second);
   // If some flags or numbers of a list have varied, the others are expected to vary.
-  const auto alike = is_element(path) ? varied_elements_.find({path_of_alike(path), kind})
-                                      : varied_elements_.end();
+  const auto alike = stands_for_others(path, kind)
+                         ? varied_elements_.find({path_of_alike(path), kind})
+                         : varied_elements_.end();
   if (alike != varied_elements_.end()) facts.insert_or_assign(path, alike->second);
   for_each_element(path, object, [&](const std::string& element_path, PyObject* element) {
-    add_fact(element_path, element, facts);
+    add_fact(element_path, element, facts, with_texts);
   });
 }
 
+bool Observations::texts_vary() const {
+  return std::ranges::any_of(
+      texts_, [](const auto& each) { return each.second.size() >= policy::kFirstValues; });
+}
+
 bool Observations::any_varies() const {
+  if (texts_vary()) return true;
   for (const auto& [key, fact] : facts_) {
     if (fact.is_tensor() ? fact.level() >= ValueFact::Level::varying_shape
                          : fact.level() > ValueFact::Level::value)

@@ -3,9 +3,9 @@
 //
 // Kinds are kept apart (a float32 matrix, a float64 matrix, an int), because a graph for one kind
 // does not fit another: two kinds mean two graphs, two shapes of one kind one graph with a symbolic
-// dimension. Of plain objects (a tree, a list) only identity is observed. Other objects (modules,
-// strings, flags outside of lists and tuples) are not recorded: each value has a graph of its own,
-// up to the limit of the cache.
+// dimension. Of plain objects (a tree, a list) only identity is observed, of texts whether there
+// are ever new ones. Other objects (modules, flags outside of lists and tuples) are not recorded:
+// each value has a graph of its own, up to the limit of the cache.
 #pragma once
 
 #include <map>
@@ -23,11 +23,14 @@ class Observations {
   void begin_call();
   /// Joins the object to its fact. True if the fact became more general (not for the first value).
   bool see(const std::string& path, PyObject* object);
-  /// Adds the fact about objects of the same kind at the path, if there is one.
+  /// Adds the fact about objects of the same kind at the path, if there is one. `with_texts`: also
+  /// about texts that are ever new.
   void add_fact(const std::string& path, PyObject* object,
-                std::map<std::string, ValueFact, std::less<>>& facts) const;
+                std::map<std::string, ValueFact, std::less<>>& facts, bool with_texts) const;
   /// Whether any fact is more general than one value or shape, or aliases_vary().
   bool any_varies() const;
+  /// Whether some text had so many values that it may have any.
+  bool texts_vary() const;
   /// Whether two paths led to one tensor in one call and to two in another.
   bool aliases_vary() const;
   /// The largest count of different values of one number, as far as they are counted.
@@ -35,6 +38,7 @@ class Observations {
 
  private:
   using Key = std::pair<std::string, std::string>;  ///< a path, and the kind of object
+  bool see_text(const std::string& path, PyObject* text);
   void note_tensor(const Key& key, ValueFact& fact, PyObject* object);
 
   uint64_t call_ = 0;
@@ -42,6 +46,7 @@ class Observations {
   std::map<const PyObject*, Key> tensors_;  ///< of this call: the first path to each tensor
   std::set<std::pair<Key, Key>> shared_;    ///< pairs that led to one tensor in some call
   std::map<std::string, std::set<Py_hash_t>, std::less<>> numbers_;
+  std::map<std::string, std::set<Py_hash_t>, std::less<>> texts_;
   /// By path without indices: an element that varied, which stands for all elements there.
   std::map<Key, ValueFact> varied_elements_;
 };

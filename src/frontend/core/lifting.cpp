@@ -36,6 +36,9 @@ Value Lifting::wrap_new(PyObject* object, const Source* source) {
     return numbers_.wrap_number(object, source);
   Assumption::Kind kind = Assumption::Kind::exact_type;
   Object expected = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  // A text that is another one in each call is mostly only shown.
+  if (PyUnicode_CheckExact(object) && facts_.has_varied(source))
+    return wrap_run_time(object, source);
   if (is_immutable_constant(object)) {
     // A tuple with floats (an optimizer's betas) is taken apart: each may vary by itself.
     if (holds_float(object) || (PyTuple_CheckExact(object) && facts_.has_varied(source)))

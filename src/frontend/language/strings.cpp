@@ -25,8 +25,16 @@ namespace janus::frontend {
 using graph::Type;
 using python::Object;
 
+bool is_varying_text(const Value& value) {
+  const auto* object = as<RuntimeObject>(value);
+  return object != nullptr && object->classes.size() == 1 &&
+         object->classes[0].is(reinterpret_cast<PyObject*>(&PyUnicode_Type));
+}
+
 bool needs_run(const Value& value) {
   switch (value->kind) {
+    case ValueKind::run_time:
+      return is_varying_text(value);
     case ValueKind::number:
     case ValueKind::tensor:
     case ValueKind::deferred:
@@ -100,6 +108,7 @@ Object stand_in(Interpreter& interpreter, const Value& value, const StandIns& nu
   if (const auto* deferred = as<Deferred>(value))
     return deferred->type.is(reinterpret_cast<PyObject*>(&PyUnicode_Type)) ? python::string("a")
                                                                            : Object{};
+  if (is_varying_text(value)) return python::string("a");
   if (const auto* known = as<Known>(value))
     return is_immutable_constant(known->object.get()) ? known->object : Object{};
   if (const auto* sequence = as<Sequence>(value); sequence != nullptr && rolled(value) == nullptr)

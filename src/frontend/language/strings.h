@@ -20,6 +20,9 @@ Value shown_text(Interpreter& interpreter, const Value& value);
 Value defer_formatting(Interpreter& interpreter, PyObject* callable,
                        const CallArguments& arguments);
 
+/// Whether it is a text that existed before the call, another one in each.
+bool is_varying_text(const Value& value);
+
 /// Whether making the value needs results of the run.
 bool needs_run(const Value& value);
 

@@ -36,7 +36,7 @@ bool is_printable(Interpreter& interpreter, const Value& given) {
   if (const auto* dictionary = as<Dictionary>(value))
     return std::all_of(dictionary->items.begin(), dictionary->items.end(),
                        [&](const auto& item) { return printable(item.second); });
-  return as<Number>(value) != nullptr || as<Deferred>(value) != nullptr;
+  return as<Number>(value) != nullptr || as<Deferred>(value) != nullptr || is_varying_text(value);
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "conversion.md"
 count = 0
 handed: list[float] = []  # of another length in each call
 marked = [True, False, True]  # others in each call
+titles = {"text": ""}  # another one in each call
 planted: list = []  # a tree, another one in each call
 
 
@@ -95,6 +96,19 @@ def computed_if():
         else:
             y = x - 1
         return y
+
+    return f
+
+
+@converted("`if` on a remainder of a varying int: `if step % 20 == 0`")
+def remainder_if():
+    state = State()
+
+    def f(x, n):
+        state.scale += 1
+        if n % 5 == 4:
+            state.last = 1.0
+        return x * n
 
     return f
 
@@ -778,6 +792,15 @@ def changing_number():
     return f
 
 
+@converted("text that is another one in each call, and only shown or stored")
+def varying_text():
+    def f(x, n):
+        print(f"{titles['text']:>8}")
+        return x * 2
+
+    return f
+
+
 @converted("`print`")
 def printed():
     def f(x, n):
@@ -1395,6 +1418,19 @@ def chosen():
     return f
 
 
+@converted(
+    "such a size where an operator wants the size of another operand: `int(index.max()) + 1` rows,"
+    " and as many targets"
+)
+def size_of_the_run_beside_another():
+    def f(x, n):
+        index = torch.arange(x.shape[0])
+        rows = x.new_zeros(int(index.max()) + 1, x.shape[1]).index_add(0, index, x)
+        return rows * x
+
+    return f
+
+
 @converted("size that the run draws or reads from a tensor: `torch.zeros(n, 4)`, `repeat(n, 1)`")
 def computed_size():
     def f(x, n):
@@ -1696,6 +1732,7 @@ def training_step():
 def arguments(call: int) -> tuple[torch.Tensor, int]:
     torch.manual_seed(call)
     handed[:] = [call + i / 2 for i in range(2 + call % 3)]
+    titles["text"] = f"call {call}"
     marked[:] = [(call >> i) % 2 == 0 for i in range(3)]
     random.seed(call)
     planted[:] = [tree(random.randrange(2, 9))]
