@@ -62,14 +62,18 @@ Object to_object(const Slot& slot) {
   }
 }
 
-/// A number of exactly that type.
-Slot to_slot(PyObject* object, graph::Type::Kind kind) {
-  if (kind == graph::Type::Kind::f64 && PyFloat_CheckExact(object))
+/// A number of exactly that type. `takes_numpy`: or a scalar of NumPy's with that value.
+Slot to_slot(PyObject* object, graph::Type::Kind kind, bool takes_numpy) {
+  if (kind == graph::Type::Kind::f64 &&
+      (PyFloat_CheckExact(object) || (takes_numpy && PyFloat_Check(object))))
     return Slot::of(PyFloat_AS_DOUBLE(object));
   if (kind == graph::Type::Kind::boolean && PyBool_Check(object))
     return Slot::of(object == Py_True);
   if (kind == graph::Type::Kind::i64 && PyLong_CheckExact(object))
     if (const auto number = python::int64_of(object)) return Slot::of(*number);
+  if (kind == graph::Type::Kind::i64 && takes_numpy && !PyLong_Check(object) &&
+      PyIndex_Check(object))
+    return to_slot(python::check(PyNumber_Index(object)).get(), kind, false);
   throw std::runtime_error("a function of Python's library gave another kind of number");
 }
 
@@ -143,13 +147,14 @@ class PythonCall final : public execute::Operation {
 
   void give(PyObject* result, const execute::Operands& operands) const {
     if (!PyList_CheckExact(result)) {
-      if (kinds_.size() == 1) operands.out(0) = to_slot(result, kinds_[0]);
+      if (kinds_.size() == 1) operands.out(0) = to_slot(result, kinds_[0], !draws_);
       return;
     }
     if (PyList_GET_SIZE(result) != static_cast<Py_ssize_t>(kinds_.size()))
       throw std::runtime_error("a function of Python's library gave a list of another length");
     for (size_t i = 0; i < kinds_.size(); ++i)
-      operands.out(i) = to_slot(PyList_GET_ITEM(result, static_cast<Py_ssize_t>(i)), kinds_[i]);
+      operands.out(i) =
+          to_slot(PyList_GET_ITEM(result, static_cast<Py_ssize_t>(i)), kinds_[i], !draws_);
   }
 
   std::vector<PythonArgument> arguments_;

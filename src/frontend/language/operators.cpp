@@ -13,6 +13,7 @@
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/number_operators.h"
 #include "frontend/language/numbers.h"
+#include "frontend/language/numpy_numbers.h"
 #include "frontend/language/strings.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/dict_views.h"
@@ -105,6 +106,10 @@ Value reflected(Interpreter& interpreter, Operator op, const Value& number, cons
 }
 
 Value tensor_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  if (const Value number = number_of_numpy(interpreter, left))
+    return tensor_binary(interpreter, op, number, right);
+  if (const Value number = number_of_numpy(interpreter, right))
+    return tensor_binary(interpreter, op, left, number);
   bool fits = (as<Tensor>(left) != nullptr || is_number(left)) &&
               (as<Tensor>(right) != nullptr || is_number(right));
   if (!fits)

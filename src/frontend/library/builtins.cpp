@@ -19,6 +19,7 @@
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/conditions.h"
 #include "frontend/language/numbers.h"
+#include "frontend/language/numpy_numbers.h"
 #include "frontend/language/python_calls.h"
 #include "frontend/language/strings.h"
 #include "frontend/library/special_callables.h"
@@ -98,6 +99,8 @@ Value number_class(Interpreter& interpreter, const Arguments& arguments, Type::K
   const Value& value = arguments.positional[0];
   if (auto* tensor = as<Tensor>(value))
     return number_class(interpreter, {{item(interpreter, *tensor)}, {}}, kind, type);
+  if (const Value number = number_of_numpy(interpreter, value))
+    return number_class(interpreter, {{number}, {}}, kind, type);
   if (as<Number>(value) != nullptr) {
     if (kind == Type::Kind::i64 && as<Number>(value)->type == Type::Kind::boolean)
       return convert_number(interpreter, value, kind);

@@ -20,6 +20,7 @@ void register_special_callables() {
       dict_callables,
       set_callables,
       numpy_callables,
+      numpy_number_callables,
       python_callables,
       builtin_callables,
       builtin_container_callables,

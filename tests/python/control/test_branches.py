@@ -748,7 +748,7 @@ def test_tests_of_numbers_of_the_entry_come_before_tensor_work():
     def step(x, i):
         loss = (x @ w).pow(2).sum()
         loss.backward()
-        if i % 20 == 19:
+        if i == 19:
             return loss.item()
         return 0.0
 

@@ -23,6 +23,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+import numpy
 import pytest
 import torch.nn.functional as F
 from differential import rounded
@@ -779,6 +780,25 @@ def global_variable():
         return x * count
 
     return f
+
+
+NUMPY = (
+    "NumPy's functions of numbers: `int(np.ceil(n / 2))`, `x * np.sqrt(n)`, `np.clip(loss, 0, 1)`"
+)
+
+
+@converted(NUMPY)
+def numpy_of_numbers():
+    def f(x, n):
+        print(numpy.clip(x.sum().item(), 0.0, 1.0))
+        return x * numpy.sqrt(n) + int(numpy.ceil(n / 2))
+
+    return f
+
+
+@otherwise(NUMPY)
+def numpy_warning():
+    return lambda x, n: x * float(numpy.log(0))
 
 
 @converted("number that changes from call to call")

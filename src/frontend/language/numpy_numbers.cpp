@@ -1,0 +1,131 @@
+// NumPy's functions of numbers. They give scalars of NumPy's, which are made after the run, by the
+// function itself, where the program shows or keeps them. Where it computes with one beside
+// tensors, or makes an int or float of it, the run calls the function (`python_call`).
+#include "frontend/language/numpy_numbers.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "frontend/control/journal.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/language/python_calls.h"
+#include "frontend/language/special_callables.h"
+#include "frontend/values/number_kinds.h"
+
+namespace janus::frontend {
+
+using graph::Type;
+using python::Object;
+using speculate::Template;
+
+namespace {
+
+using Arguments = CallArguments;
+
+constexpr const char* functions[] = {
+    "numpy.sqrt",    "numpy.cbrt",    "numpy.square", "numpy.exp",   "numpy.exp2",  "numpy.expm1",
+    "numpy.log",     "numpy.log2",    "numpy.log10",  "numpy.log1p", "numpy.sin",   "numpy.cos",
+    "numpy.tan",     "numpy.tanh",    "numpy.arctan", "numpy.ceil",  "numpy.floor", "numpy.trunc",
+    "numpy.rint",    "numpy.round",   "numpy.sign",   "numpy.power", "numpy.hypot", "numpy.arctan2",
+    "numpy.maximum", "numpy.minimum", "numpy.clip",   "numpy.abs",
+};
+
+/// The kind of Python's number that a scalar of that class is; nothing: another class.
+std::optional<Type::Kind> kind_of_class(PyObject* type) {
+  static PyObject* const float64 = imported("numpy.float64");
+  static PyObject* const int64 = imported("numpy.int64");
+  if (type == float64) return Type::Kind::f64;
+  return type == int64 ? std::optional(Type::Kind::i64) : std::nullopt;
+}
+
+/// The class of what the function gives for numbers of these kinds; null: it gives no scalar.
+PyTypeObject* class_of_result(PyObject* function, const Arguments& arguments) {
+  const Object given =
+      Object::steal(PyTuple_New(static_cast<Py_ssize_t>(arguments.positional.size())));
+  for (size_t i = 0; i < arguments.positional.size(); ++i) {
+    const auto kind = kind_of_number(arguments.positional[i]);
+    if (!kind || *kind == Type::Kind::boolean) return nullptr;
+    PyTuple_SET_ITEM(given.get(), static_cast<Py_ssize_t>(i),
+                     *kind == Type::Kind::f64 ? PyFloat_FromDouble(1.5) : PyLong_FromLong(1));
+  }
+  const Object result = Object::steal(PyObject_CallObject(function, given.get()));
+  PyErr_Clear();
+  const bool is_scalar =
+      result && kind_of_class(reinterpret_cast<PyObject*>(Py_TYPE(result.get())));
+  return is_scalar ? Py_TYPE(result.get()) : nullptr;
+}
+
+template <size_t index>
+Value call_function(Interpreter& interpreter, const Arguments& arguments) {
+  PyObject* const function = imported(functions[index]);
+  if (function == nullptr || arguments.positional.empty() || !arguments.keywords.empty())
+    return nullptr;
+  PyTypeObject* const type = class_of_result(function, arguments);
+  if (type == nullptr) return nullptr;
+  return defer(interpreter, Object::borrow(function), arguments, type);
+}
+
+template <size_t... index>
+constexpr std::array<SpecialCallable, sizeof...(index)> rows(
+    std::index_sequence<index...> /*rows*/) {
+  return {{{functions[index], call_function<index>}...}};
+}
+
+/// The path of a function of the table; null: another function.
+const char* path_of(PyObject* function) {
+  for (const char* path : functions)
+    if (imported(path) == function) return path;
+  return nullptr;
+}
+
+/// What the function gives for constants: NumPy warns of what is not finite, in each call.
+Value computed_now(Interpreter& interpreter, const Template& call, Type::Kind kind) {
+  const Object given = Object::steal(PyTuple_New(static_cast<Py_ssize_t>(call.children.size())));
+  for (size_t i = 0; i < call.children.size(); ++i)
+    PyTuple_SET_ITEM(given.get(), static_cast<Py_ssize_t>(i),
+                     Py_NewRef(call.children[i].object.get()));
+  const Object result = interpreter.must(PyObject_CallObject(call.object.get(), given.get()));
+  if (kind == Type::Kind::i64)
+    return interpreter.constant(interpreter.must(PyNumber_Long(result.get())));
+  const Object number = interpreter.must(PyNumber_Float(result.get()));
+  if (!std::isfinite(PyFloat_AS_DOUBLE(number.get())))
+    interpreter.refuse(ReasonCode::dynamic_value, "what a function of NumPy warns of");
+  return interpreter.constant(number);
+}
+
+}  // namespace
+
+std::span<const SpecialCallable> numpy_number_callables() {
+  if (PyDict_GetItemString(PyImport_GetModuleDict(), "numpy") == nullptr) return {};
+  static constexpr auto all = rows(std::make_index_sequence<std::size(functions)>());
+  return all;
+}
+
+Value number_of_numpy(Interpreter& interpreter, const Value& value) {
+  const auto* deferred = as<Deferred>(value);
+  if (deferred == nullptr || deferred->recipe.kind != Template::Kind::call) return nullptr;
+  const Template& call = deferred->recipe;
+  const char* const path = path_of(call.object.get());
+  if (path == nullptr) return nullptr;
+  const Type::Kind kind = *kind_of_class(deferred->type.get());
+  Arguments arguments;
+  bool is_known = true;
+  for (const Template& child : call.children) {
+    Value argument;
+    if (child.kind == Template::Kind::result)
+      argument = interpreter.number(interpreter.results()[child.index]);
+    else if (child.kind == Template::Kind::source)
+      argument = interpreter.wrap(nullptr, child.source);  // it was read before
+    else if (child.kind == Template::Kind::constant)
+      argument = interpreter.constant(child.object);
+    if (argument == nullptr || !is_number(argument)) return nullptr;
+    is_known = is_known && child.kind == Template::Kind::constant;
+    arguments.positional.push_back(std::move(argument));
+  }
+  if (is_known) return computed_now(interpreter, call, kind);
+  return call_python(interpreter, path, arguments, kind);
+}
+
+}  // namespace janus::frontend
