@@ -21,4 +21,18 @@ bool is_identity_object(PyObject* object) {
   return is_torch_constant(object);
 }
 
+bool is_method_of_immutable(PyObject* callable) {
+  return is_method_of_contents(callable) ||
+         ((Py_TYPE(callable) == &PyMethodDescr_Type || Py_TYPE(callable) == &PyWrapperDescr_Type) &&
+          PyDescr_TYPE(callable) == &PyTuple_Type);
+}
+
+bool is_method_of_contents(PyObject* callable) {
+  if (Py_TYPE(callable) != &PyMethodDescr_Type && Py_TYPE(callable) != &PyWrapperDescr_Type)
+    return false;
+  PyTypeObject* const owner = PyDescr_TYPE(callable);
+  return owner == &PyUnicode_Type || owner == &PyLong_Type || owner == &PyFloat_Type ||
+         owner == &PyBytes_Type || owner == &PyBool_Type || owner == &PyComplex_Type;
+}
+
 }  // namespace janus::frontend

@@ -11,4 +11,11 @@ bool is_enumeration(PyTypeObject* type);
 /// Whether the object is used by what it is, not by what it holds.
 bool is_identity_object(PyObject* object);
 
+/// Whether it is a method, written in C, of a class of immutable objects: it only computes.
+bool is_method_of_immutable(PyObject* callable);
+
+/// Whether the method reads nothing but the immutable contents of numbers and texts, also where
+/// objects of derived classes are given. (A tuple's comparison asks its elements.)
+bool is_method_of_contents(PyObject* callable);
+
 }  // namespace janus::frontend

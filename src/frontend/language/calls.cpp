@@ -10,6 +10,7 @@
 #include "frontend/core/narrowing.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/language/class_calls.h"
 #include "frontend/language/functions.h"
 #include "frontend/language/scripted_functions.h"
@@ -45,16 +46,6 @@ bool is_pure_builtin(PyObject* callable) {
            function == "oct";
   }
   return name == "math" || name == "cmath" || name == "_operator";
-}
-
-/// Whether it is a method of an immutable class: those only compute as well.
-bool is_method_of_immutable(PyObject* callable) {
-  if (Py_TYPE(callable) != &PyMethodDescr_Type && Py_TYPE(callable) != &PyWrapperDescr_Type)
-    return false;
-  PyTypeObject* owner = PyDescr_TYPE(callable);
-  return owner == &PyUnicode_Type || owner == &PyLong_Type || owner == &PyFloat_Type ||
-         owner == &PyBytes_Type || owner == &PyBool_Type || owner == &PyTuple_Type ||
-         owner == &PyComplex_Type;
 }
 
 std::vector<Value> all_values(const CallArguments& arguments) {

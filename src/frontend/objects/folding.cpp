@@ -9,8 +9,10 @@
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/container_classes.h"
 #include "frontend/objects/dict_views.h"
+#include "frontend/objects/instances.h"
 #include "frontend/objects/protocol.h"
 #include "frontend/values/constants.h"
+#include "python/origin.h"
 
 namespace janus::frontend {
 
@@ -40,6 +42,19 @@ Object folded_view(Interpreter& interpreter, const Sequence& view) {
   if (view.viewed->type)
     interpreter.refuse(ReasonCode::dynamic_value, "a view of a dict of another class");
   return interpreter.must(PyObject_CallMethod(dict.get(), view.part.c_str(), nullptr));
+}
+
+/// Whether a dict finds the object by code of C that reads nothing but its immutable contents: that
+/// of a class derived from a text or number, or of a plain enumeration.
+bool is_key_by_contents(Interpreter& interpreter, PyObject* object) {
+  static PyObject* const of_enumeration = imported("enum.Enum.__hash__");
+  PyTypeObject* const type = Py_TYPE(object);
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return false;
+  PyObject* const hash = class_entry(interpreter, type, "__hash__");
+  PyObject* const equal = class_entry(interpreter, type, "__eq__");
+  if (is_method_of_contents(hash) && is_method_of_contents(equal)) return true;
+  return hash == of_enumeration && python::is_made_by(hash, "enum") &&
+         type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
 }
 
 }  // namespace
@@ -96,7 +111,9 @@ Object key_object(Interpreter& interpreter, const Value& value) {
     // Hashing an object of a user's class would run its code.
     bool plain = is_immutable_constant(object) || PyType_Check(object) ||
                  PyFunction_Check(object) || PyCFunction_Check(object) || PyModule_Check(object) ||
-                 is_torch_constant(object) || Py_TYPE(object)->tp_hash == PyBaseObject_Type.tp_hash;
+                 is_torch_constant(object) ||
+                 Py_TYPE(object)->tp_hash == PyBaseObject_Type.tp_hash ||
+                 is_key_by_contents(interpreter, object);
     if (plain) {
       interpreter.assume_identity(*known);
       return known->object;

@@ -6,6 +6,7 @@
 #include "frontend/core/describe_callable.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/flags.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
@@ -305,6 +306,28 @@ Value by_fields(Interpreter& interpreter, CompareOperator op, const Value& left,
   return compare(interpreter, op, make_tuple(std::move(first)), make_tuple(std::move(second)));
 }
 
+/// Whether the comparison of a number or text with the value reads nothing but its contents, or
+/// nothing at all.
+bool is_known_content(const Value& value) {
+  if (as<Known>(value) != nullptr) return true;
+  const PyTypeObject* const type = class_of(value);
+  return type != nullptr && as<Number>(value) == nullptr && type != &PyUnicode_Type;
+}
+
+/// By the method that the class of the left object has of a number's or a text's class.
+Value by_contents(Interpreter& interpreter, PyObject* method, const Value& left,
+                  const Value& right) {
+  if (as<Known>(left) == nullptr || !is_known_content(right))
+    interpreter.refuse(ReasonCode::expression, "the comparison of objects");
+  // Numbers and texts say nothing of containers and of objects that the run makes.
+  if (as<Known>(right) == nullptr) return nullptr;
+  interpreter.assume_identity(*as<Known>(left));
+  interpreter.assume_identity(*as<Known>(right));
+  const Object result = interpreter.must(
+      PyObject_CallFunctionObjArgs(method, known_object(left), known_object(right), nullptr));
+  return result.is(Py_NotImplemented) ? nullptr : interpreter.constant(result);
+}
+
 /// The result by the class of the left object; null: it can't compare itself with the right one.
 Value compare_by_left(Interpreter& interpreter, CompareOperator op, const Value& left,
                       const Value& right) {
@@ -319,6 +342,8 @@ Value compare_by_left(Interpreter& interpreter, CompareOperator op, const Value&
   if (method != nullptr && PyFunction_Check(method))
     return is_written_by_dataclass(type, method, name) ? by_fields(interpreter, op, left, right)
                                                        : by_method(interpreter, op, left, right);
+  if (method != nullptr && is_method_of_contents(method))
+    return by_contents(interpreter, method, left, right);
   if (method != of_object(name))
     interpreter.refuse(ReasonCode::expression, "the comparison of objects");
   if (op != CompareOperator::NotEq) return nullptr;
