@@ -2,6 +2,8 @@
 // the class of the left operand, then of the right one.
 #include "frontend/language/operators.h"
 
+#include <algorithm>
+
 #include "frontend/control/journal.h"
 #include "frontend/control/list_parts.h"
 #include "frontend/control/optional.h"
@@ -240,6 +242,34 @@ Value object_binary(Interpreter& interpreter, Operator op, const Value& left, co
   interpreter.refuse(ReasonCode::expression, cat("objects with ", syntax::symbol(op)));
 }
 
+/// Whether `|` of the object is that of all classes, and asks no method of the program.
+bool joins_as_class(Interpreter& interpreter, PyObject* object) {
+  static PyObject* const union_type = imported("types.UnionType");
+  PyTypeObject* const type = Py_TYPE(object);
+  if (reinterpret_cast<PyObject*>(type) == union_type) {
+    const Object parts = interpreter.must(PyObject_GetAttrString(object, "__args__"));
+    return std::ranges::all_of(python::elements(parts.get()), [&](const Object& part) {
+      return joins_as_class(interpreter, part.get());
+    });
+  }
+  if (!PyType_Check(object)) return object == Py_None;
+  if (type == &PyType_Type) return true;
+  return std::ranges::none_of(
+      std::initializer_list<const char*>{"__or__", "__ror__", "__eq__", "__hash__"},
+      [&](const char* name) { return PyFunction_Check(class_entry(interpreter, type, name)); });
+}
+
+/// `list | tuple`, `int | None`: a union of classes; null for others.
+Value class_union(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  const auto *first = as<Known>(left), *second = as<Known>(right);
+  if (op != Operator::BitOr || first == nullptr || second == nullptr) return nullptr;
+  for (const Known* known : {first, second})
+    if (!joins_as_class(interpreter, known->object.get())) return nullptr;
+  for (const Known* known : {first, second}) interpreter.assume_identity(*known);
+  return interpreter.constant(
+      interpreter.must(PyNumber_Or(first->object.get(), second->object.get())));
+}
+
 Value string_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
   bool concatenates = op == Operator::Add && is_string(left) && is_string(right);
   bool formats = op == Operator::Mod && is_string(left);
@@ -311,6 +341,7 @@ Value compute_binary(Interpreter& interpreter, Operator op, const Value& given_l
 
 Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
                       const Value& right) {
+  if (Value result = class_union(interpreter, op, left, right)) return result;
   const auto use = [&](const Value& a, const Value& b) {
     return binary_in_place(interpreter, op, a, b);
   };

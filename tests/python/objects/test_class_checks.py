@@ -310,3 +310,59 @@ def test_classes_of_tensors_of_one_dtype():
         return y if isinstance(y, torch.DoubleTensor) else x * 3
 
     return program(step)
+
+
+def a_union(x):
+    return x * 2 if isinstance([], list | tuple) and not isinstance(x, int | None) else x
+
+
+def a_union_with_a_module(x):
+    return x * 2 if isinstance(LAYER, nn.Conv2d | nn.Linear | None) else x
+
+
+def a_union_of_abstract_classes(x):
+    kinds = Abstract | collections.abc.Mapping
+    return x * 2 if isinstance(Concrete(), kinds) and issubclass(dict, kinds) else x
+
+
+def a_union_first(x):
+    return x * 2 if isinstance(None, (int | float) | None) else x
+
+
+LAYER = Layer(2, 2)
+CHOSEN = {"kind": int}
+
+
+@differential()
+@pytest.mark.parametrize(
+    "step", [a_union, a_union_with_a_module, a_union_of_abstract_classes, a_union_first]
+)
+def test_unions_of_classes(step):
+    return program(step)
+
+
+@differential(hits=2)
+def test_a_union_of_a_class_that_changes():
+    CHOSEN["kind"] = int
+
+    def step(x):
+        return x * 2 if isinstance(3.0, CHOSEN["kind"] | None) else x + 1
+
+    return program(step, lambda: CHOSEN.update(kind=float))
+
+
+class Joined(type):
+    def __or__(cls, other):
+        return "joined"
+
+
+class OfJoined(metaclass=Joined):
+    pass
+
+
+@differential()
+def test_a_metaclass_with_its_own_union():
+    def step(x):
+        return x * 2, OfJoined | int
+
+    return program(step)
