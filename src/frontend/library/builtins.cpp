@@ -456,6 +456,11 @@ Value call_super(Interpreter& interpreter, const Arguments& arguments) {
 
 Value call_id(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 1, 1, "id");
+  const auto* tensor = as<Tensor>(arguments.positional[0]);
+  if (tensor != nullptr && tensor->source != nullptr && tensor->object) {
+    interpreter.assume(Assumption::Kind::identity, tensor->source, tensor->object);
+    return interpreter.constant(interpreter.must(PyLong_FromVoidPtr(tensor->object.get())));
+  }
   const auto* known = as<Known>(arguments.positional[0]);
   if (known == nullptr || is_immutable_constant(known->object.get()))
     interpreter.refuse(ReasonCode::expression, "id()");

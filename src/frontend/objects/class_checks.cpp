@@ -2,6 +2,7 @@
 // would.
 #include "frontend/objects/class_checks.h"
 
+#include "frontend/core/entry_answers.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
@@ -44,38 +45,16 @@ bool asks_in_c(Interpreter& interpreter, PyObject* of) {
 
 // --- abstract base classes ----------------------------------------------------------------------
 
-PyObject* count_of_registrations(PyObject*, void*) {
-  static PyObject* const count = imported("abc.get_cache_token");
-  return PyObject_CallNoArgs(count);
-}
-
-/// An object whose `count` changes with each class that is registered with an abstract base class.
-PyObject* registrations() {
-  static PyGetSetDef attributes[] = {{"count", count_of_registrations, nullptr, nullptr, nullptr},
-                                     {nullptr, nullptr, nullptr, nullptr, nullptr}};
-  static PyType_Slot slots[] = {{Py_tp_getset, attributes}, {0, nullptr}};
-  static PyType_Spec spec = {"torchjanus._core.Registrations", sizeof(PyObject), 0,
-                             Py_TPFLAGS_DEFAULT, slots};
-  static PyObject* const object = [] {
-    const Object type = python::check(PyType_FromSpec(&spec));
-    return python::check(PyObject_CallNoArgs(type.get())).release();
-  }();
-  return object;
-}
-
 /// The answer of an abstract base class. It caches a yes for ever, and a no until some class is
 /// registered; the entry assumes that none was.
 bool ask_abstract_class(Interpreter& interpreter, PyTypeObject* type, PyObject* of) {
+  static PyObject* const registrations = imported("abc.get_cache_token");
   // A registration between the two makes the assumption fail.
-  const Object count = interpreter.must(count_of_registrations(nullptr, nullptr));
+  const Object count = interpreter.must(PyObject_CallNoArgs(registrations));
   const int result = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), of);
   if (result < 0) interpreter.refuse_raised();
   if (result == 1) return true;
-  const Source* const root =
-      interpreter.sources().root(Source::Kind::constant, Object::borrow(registrations()));
-  const Source* const path =
-      interpreter.sources().step(Source::Kind::attribute, root, name_object(interpreter, "count"));
-  interpreter.assume(Assumption::Kind::equals, path, count);
+  interpreter.assume(Assumption::Kind::equals, answer_path(interpreter, registrations), count);
   return false;
 }
 

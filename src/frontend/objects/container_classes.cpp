@@ -55,6 +55,10 @@ PyTypeObject* counter_type() {
   return type;
 }
 
+bool is_proxy(const Dictionary& dictionary) {
+  return dictionary.type.is(reinterpret_cast<PyObject*>(&PyDictProxy_Type));
+}
+
 bool is_counter(PyTypeObject* type) { return type == counter_type(); }
 
 bool is_plain_dict(PyObject* object) {

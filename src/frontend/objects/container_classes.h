@@ -34,6 +34,9 @@ PyTypeObject* counter_type();
 
 bool is_counter(PyTypeObject* type);
 
+/// Whether it is what programs see of a dict that they can't change: types.MappingProxyType.
+bool is_proxy(const Dictionary& dictionary);
+
 /// Whether the object is a dict, or of a class whose items are read and stored as a dict's.
 bool is_plain_dict(PyObject* object);
 

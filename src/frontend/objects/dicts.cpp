@@ -129,6 +129,10 @@ Value dict_access(Interpreter& interpreter, const Value& self, const std::string
 }  // namespace
 
 Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::string& name) {
+  // A proxy has no others. (`copy` would give the dict that it stands for.)
+  if (is_proxy(*dictionary) &&
+      !(name == "keys" || name == "values" || name == "items" || name == "get"))
+    return nullptr;
   auto native = [&](Native::Function function) {
     return std::make_shared<Native>("dict." + name, std::move(function));
   };

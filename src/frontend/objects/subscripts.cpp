@@ -334,6 +334,16 @@ bool write_rolled(Interpreter& interpreter, Sequence& list, const Value& key,
 
 }  // namespace
 
+namespace {
+
+void expect_no_proxy(Interpreter& interpreter, const Value& value) {
+  const auto* dictionary = as<Dictionary>(value);
+  if (dictionary != nullptr && is_proxy(*dictionary))
+    raise(interpreter, PyExc_TypeError, "TypeError: a proxy of a dict can't be changed");
+}
+
+}  // namespace
+
 void write_subscript(Interpreter& interpreter, const Value& value, const Value& key,
                      const Value& element) {
   const auto write = [&](const Value& container, const Value& place) {
@@ -360,6 +370,7 @@ void write_subscript(Interpreter& interpreter, const Value& value, const Value& 
   if (as<Sequence>(value) != nullptr)
     interpreter.refuse(ReasonCode::would_raise, "TypeError: a tuple does not change");
   if (auto dict = real_dict(value)) return write_real_dict(interpreter, *dict, key, element);
+  expect_no_proxy(interpreter, value);
   if (auto* dictionary = as<Dictionary>(value))
     return change_item(interpreter, *dictionary, key_object(interpreter, key), element);
   if (as<Known>(value) != nullptr || as<Instance>(value) != nullptr) {
@@ -387,6 +398,7 @@ void delete_subscript(Interpreter& interpreter, const Value& value, const Value&
   }
   auto dict = real_dict(value);
   auto* dictionary = as<Dictionary>(value);
+  expect_no_proxy(interpreter, value);
   if (dict || dictionary != nullptr) {
     if (!contains(interpreter, value, key)) raise(interpreter, PyExc_KeyError, "KeyError");
     if (dict) return write_real_dict(interpreter, *dict, key, nullptr);

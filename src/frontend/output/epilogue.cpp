@@ -409,6 +409,8 @@ class TemplateWriter {
     if (!dictionary.type) return form;
     Template typed = made(Template::Kind::call);
     typed.object = dictionary.type;
+    // Those that the run makes are of an OrderedDict, that of a signature's parameters.
+    if (is_proxy(dictionary)) form = call_of("collections.OrderedDict", std::move(form));
     if (dictionary.factory != nullptr) typed.children.push_back(write(dictionary.factory));
     typed.children.push_back(std::move(form));
     if (dictionary.attributes == nullptr || dictionary.attributes->items.empty()) return typed;
