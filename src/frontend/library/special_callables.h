@@ -10,6 +10,7 @@ std::span<const SpecialCallable> builtin_container_callables();
 std::span<const SpecialCallable> context_variable_callables();
 std::span<const SpecialCallable> effect_callables();
 std::span<const SpecialCallable> library_callables();
+std::span<const SpecialCallable> pattern_callables();
 std::span<const SpecialCallable> signature_callables();
 std::span<const SpecialCallable> standard_library_callables();
 

@@ -27,6 +27,7 @@ void register_special_callables() {
       context_variable_callables,
       effect_callables,
       library_callables,
+      pattern_callables,
       signature_callables,
       standard_library_callables,
       autograd_callables,
