@@ -2,6 +2,8 @@
 // function of Python, a builtin that only computes, an object with a `__call__`.
 #include "frontend/language/calls.h"
 
+#include <algorithm>
+
 #include "frontend/control/journal.h"
 #include "frontend/control/optional.h"
 #include "frontend/core/describe_callable.h"
@@ -23,6 +25,7 @@
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "graph/op.h"
+#include "frontend/values/operands.h"
 #include "ops/list.h"
 #include "ops/number.h"
 #include "speculate/hooks.h"
@@ -88,6 +91,21 @@ Value call_now(Interpreter& interpreter, PyObject* callable, const CallArguments
 }
 
 Value call_pure_builtin(Interpreter& interpreter, PyObject* callable,
+/// Methods of a text that give another text, and raise for no contents of what they are given.
+bool is_change_of_text(std::string_view name) {
+  static constexpr std::string_view all[] = {
+      "str.replace",  "str.strip",      "str.lstrip",    "str.rstrip",       "str.removeprefix",
+      "str.upper",    "str.lower",      "str.title",     "str.removesuffix", "str.capitalize",
+      "str.casefold", "str.center",     "str.swapcase",  "str.ljust",        "str.rjust",
+      "str.zfill",    "str.__format__", "str.expandtabs"};
+  return std::ranges::find(all, name) != std::end(all);
+}
+
+bool is_part_of_text(const Value& value) {
+  return is_string(value) ||
+         (as<Known>(value) != nullptr && is_immutable_constant(known_object(value)));
+}
+
                         const CallArguments& arguments) {
   if (any_needs_run(arguments)) {
     bool makes_string =
@@ -96,6 +114,9 @@ Value call_pure_builtin(Interpreter& interpreter, PyObject* callable,
     if (makes_string && name == "str.format")
       return defer_formatting(interpreter, callable, arguments);
     if (makes_string && name == "str.join")
+    if (makes_string && is_change_of_text(name) &&
+        std::ranges::all_of(all_values(arguments), is_part_of_text))
+      return defer_formatting(interpreter, callable, arguments);
       return defer(interpreter, Object::borrow(callable), arguments, &PyUnicode_Type);
     interpreter.refuse(ReasonCode::dynamic_value, "an argument of " + name);
   }

@@ -270,6 +270,12 @@ Value class_union(Interpreter& interpreter, Operator op, const Value& left, cons
       interpreter.must(PyNumber_Or(first->object.get(), second->object.get())));
 }
 
+bool is_tuple_of_constants(const Value& value) {
+  const auto* sequence = as<Sequence>(value);
+  return sequence != nullptr && !sequence->is_list && !sequence->type && rolled(value) == nullptr &&
+         std::ranges::all_of(sequence->elements.known(), is_constant);
+}
+
 Value string_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
   bool concatenates = op == Operator::Add && is_string(left) && is_string(right);
   bool formats = op == Operator::Mod && is_string(left);
@@ -281,6 +287,9 @@ Value string_binary(Interpreter& interpreter, Operator op, const Value& left, co
   static PyObject* const add = imported("operator.add");
   static PyObject* const mod = imported("operator.mod");
   static PyObject* const mul = imported("operator.mul");
+  if (formats && is_constant(left) && is_tuple_of_constants(right))
+    return interpreter.constant(
+        interpreter.must(apply_python(op, known_object(left), folded(interpreter, right).get())));
   if (formats) return defer_formatting(interpreter, mod, arguments);
   PyObject* const function = concatenates ? add : mul;
   return defer(interpreter, Object::borrow(function), arguments, &PyUnicode_Type);
@@ -332,6 +341,7 @@ Value compute_binary(Interpreter& interpreter, Operator op, const Value& given_l
   if (is_string(right) && op == Operator::Mult && is_number(left))
     return string_binary(interpreter, op, right, left);
   if (Value result = set_binary(interpreter, op, left, right)) return result;
+  if (Value result = class_union(interpreter, op, left, right)) return result;
   Value a = opened(interpreter, left), b = opened(interpreter, right);
   if (Value result = dictionary_union(interpreter, op, a, b)) return result;
   if (as<Sequence>(a) != nullptr || as<Sequence>(b) != nullptr)
@@ -341,7 +351,6 @@ Value compute_binary(Interpreter& interpreter, Operator op, const Value& given_l
 
 Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
                       const Value& right) {
-  if (Value result = class_union(interpreter, op, left, right)) return result;
   const auto use = [&](const Value& a, const Value& b) {
     return binary_in_place(interpreter, op, a, b);
   };

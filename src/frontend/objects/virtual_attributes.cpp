@@ -245,6 +245,14 @@ Value number_method(const Value& number, const std::string& name) {
   return std::make_shared<Method>(number, std::make_shared<Known>(Object::borrow(method), nullptr));
 }
 
+/// A method of a text that is made after the run.
+Value text_method(const Value& text, const std::string& name) {
+  if (as<Deferred>(text) == nullptr || class_of(text) != &PyUnicode_Type) return nullptr;
+  PyObject* const method = PyDict_GetItemString(PyUnicode_Type.tp_dict, name.c_str());
+  if (method == nullptr || !Py_IS_TYPE(method, &PyMethodDescr_Type)) return nullptr;
+  return std::make_shared<Method>(text, std::make_shared<Known>(Object::borrow(method), nullptr));
+}
+
 }  // namespace
 
 Value virtual_attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
@@ -259,6 +267,7 @@ Value virtual_attribute(Interpreter& interpreter, const Value& value, const std:
       if (same_key(interpreter, key.get(), name_object(interpreter, name).get())) return own;
   if (as<Number>(value) != nullptr)
     if (Value method = number_method(value, name)) return method;
+  if (Value method = text_method(value, name)) return method;
   if (Value method = container_method(interpreter, value, name)) return method;
   if (const auto* closure = as<Closure>(value))
     if (name == "__name__") return interpreter.string(closure->name);
