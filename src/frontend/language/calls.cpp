@@ -10,9 +10,9 @@
 #include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/narrowing.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
-#include "frontend/core/object_kinds.h"
 #include "frontend/language/class_calls.h"
 #include "frontend/language/functions.h"
 #include "frontend/language/scripted_functions.h"
@@ -20,12 +20,13 @@
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/cached_functions.h"
 #include "frontend/objects/container_methods.h"
+#include "frontend/objects/dispatched_functions.h"
 #include "frontend/objects/folding.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
-#include "graph/op.h"
 #include "frontend/values/operands.h"
+#include "graph/op.h"
 #include "ops/list.h"
 #include "ops/number.h"
 #include "speculate/hooks.h"
@@ -90,7 +91,6 @@ Value call_now(Interpreter& interpreter, PyObject* callable, const CallArguments
   return interpreter.constant(result);
 }
 
-Value call_pure_builtin(Interpreter& interpreter, PyObject* callable,
 /// Methods of a text that give another text, and raise for no contents of what they are given.
 bool is_change_of_text(std::string_view name) {
   static constexpr std::string_view all[] = {
@@ -106,6 +106,7 @@ bool is_part_of_text(const Value& value) {
          (as<Known>(value) != nullptr && is_immutable_constant(known_object(value)));
 }
 
+Value call_pure_builtin(Interpreter& interpreter, PyObject* callable,
                         const CallArguments& arguments) {
   if (any_needs_run(arguments)) {
     bool makes_string =
@@ -113,10 +114,10 @@ bool is_part_of_text(const Value& value) {
     std::string name = describe_callable(interpreter.constant_borrowed(callable));
     if (makes_string && name == "str.format")
       return defer_formatting(interpreter, callable, arguments);
-    if (makes_string && name == "str.join")
     if (makes_string && is_change_of_text(name) &&
         std::ranges::all_of(all_values(arguments), is_part_of_text))
       return defer_formatting(interpreter, callable, arguments);
+    if (makes_string && name == "str.join")
       return defer(interpreter, Object::borrow(callable), arguments, &PyUnicode_Type);
     interpreter.refuse(ReasonCode::dynamic_value, "an argument of " + name);
   }
@@ -203,6 +204,7 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
   }
   if (PyType_Check(object)) return call_class(interpreter, known, arguments);
   if (PyFunction_Check(object)) {
+    if (Value found = call_dispatch(interpreter, known, arguments)) return found;
     const Awaiting nothing(interpreter, Awaiting::What::nothing);
     if (Value result = call_decorated(interpreter, known, arguments)) return result;
   }

@@ -1,11 +1,16 @@
-// copy.deepcopy of tensors and of containers of them, such as a module's state. All other objects
-// are copied by Python's own code, if that can be converted.
+// copy.deepcopy of tensors and of containers of them, such as a module's state; copy.copy of
+// objects of plain classes. All other objects are copied by Python's own code, if that can be
+// converted.
 #include <map>
 #include <set>
 
 #include "frontend/autograd/grad_attribute.h"
+#include "frontend/core/class_of.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/objects/instances.h"
 #include "frontend/objects/special_callables.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
@@ -121,10 +126,59 @@ Value call_deep_copy(Interpreter& interpreter, const CallArguments& arguments) {
   }
 }
 
+// --- copy.copy -----------------------------------------------------------------------------------
+
+/// Whether nothing says how objects of the class are copied: a copy has the same attributes.
+bool is_copied_by_attributes(Interpreter& interpreter, PyTypeObject* type) {
+  for (const char* method :
+       {"__copy__", "__setstate__", "__getnewargs__", "__getnewargs_ex__", "__getattr__"})
+    if (class_entry(interpreter, type, method) != nullptr) return false;
+  for (const char* method :
+       {"__reduce_ex__", "__reduce__", "__getstate__", "__new__", "__getattribute__"})
+    if (class_entry(interpreter, type, method) !=
+        PyDict_GetItemString(PyBaseObject_Type.tp_dict, method))
+      return false;
+  const Object key = Object::borrow(reinterpret_cast<PyObject*>(type));
+  for (const char* path : {"copy._copy_dispatch", "copyreg.dispatch_table"}) {
+    PyObject* const table = imported(path);
+    if (PyDict_GetItemWithError(table, key.get()) != nullptr) return false;
+    interpreter.assume(Assumption::Kind::missing_key,
+                       interpreter.sources().root(Source::Kind::constant, Object::borrow(table)),
+                       key);
+  }
+  return true;
+}
+
+bool has_slots(PyTypeObject* type) {
+  for (const Object& base : python::elements(type->tp_mro))
+    if (PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(base.get())->tp_dict, "__slots__") !=
+        nullptr)
+      return true;
+  return false;
+}
+
+/// copy.copy(x) of an object that is its attributes; null for others.
+Value call_copy(Interpreter& interpreter, const CallArguments& arguments) {
+  if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
+  const Value& original = arguments.positional[0];
+  const bool is_object = as<Instance>(original) != nullptr || as<Known>(original) != nullptr;
+  if (!is_object || (class_of(original)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return nullptr;
+  PyTypeObject* const type = class_of(original);
+  if (has_slots(type) || !is_copied_by_attributes(interpreter, type)) return nullptr;
+  const Value copy = call_object_new(
+      interpreter, {.positional = {type_of(interpreter, original)}, .keywords = {}});
+  if (copy == nullptr) return nullptr;
+  const Value fields = opened(interpreter, attribute(interpreter, original, "__dict__"));
+  if (as<Dictionary>(fields) == nullptr) return nullptr;
+  as<Instance>(copy)->fields->items = as<Dictionary>(fields)->items;
+  return copy;
+}
+
 }  // namespace
 
 std::span<const SpecialCallable> copy_callables() {
-  static constexpr SpecialCallable table[] = {{"copy.deepcopy", call_deep_copy}};
+  static constexpr SpecialCallable table[] = {{"copy.deepcopy", call_deep_copy},
+                                              {"copy.copy", call_copy}};
   return table;
 }
 

@@ -9,6 +9,7 @@ A gap that a change closes fails its test: then its row goes.
 
 import contextlib
 import copy
+import functools
 import heapq
 import inspect
 import json

@@ -8,6 +8,7 @@ import copy
 import dataclasses
 import functools
 import heapq
+import inspect
 import io
 import itertools
 import logging
@@ -957,6 +958,115 @@ def legacy_tensors():
         return y * torch.FloatTensor([2.0])
 
     return f
+
+
+@converted("`list \\| tuple`, `int \\| None`")
+def union_of_classes():
+    return lambda x, n: (
+        x * 2 if isinstance(n, int | None) and not isinstance(x, list | tuple) else x
+    )
+
+
+COPIED = "`copy.copy` of an object"
+
+
+@converted(COPIED)
+def copied_object():
+    state = State()
+
+    def f(x, n):
+        other = copy.copy(state)
+        other.scale = n
+        return x * other.scale * state.scale
+
+    return f
+
+
+class Reduced:
+    def __reduce__(self):
+        return Reduced, ()
+
+
+@otherwise(COPIED)
+def copied_by_its_class():
+    kept = Reduced()
+
+    def f(x, n):
+        copy.copy(kept)
+        return x * 3
+
+    return f
+
+
+@converted("`replace`, `strip`, `upper`, … of such a text")
+def text_of_a_text():
+    return lambda x, n: f"{x.sum().item():.3f}".replace("-", "minus ").upper()
+
+
+@otherwise("`replace`, `strip`, `upper`, … of such a text")
+def text_that_is_split():
+    def f(x, n):
+        f"{x.sum().item():.3f}".split(".")
+        return x * 3
+
+    return f
+
+
+@converted("regular expressions on known texts")
+def matched():
+    pattern = re.compile(r"(\w+)\.(\d+)")
+    return lambda x, n: x * int(pattern.match("layers.3")[2]) if re.search("s", "layers") else x
+
+
+@otherwise("regular expressions on known texts")
+def replaced_by_a_function():
+    def f(x, n):
+        re.sub("a", lambda match: match[0] * 2, "abc")
+        return x * 3
+
+    return f
+
+
+def asked_for(x, y=2.0, *, scale=3.0):
+    return x
+
+
+SIGNATURE = "`inspect.signature`, `inspect.getfullargspec`"
+
+
+@converted(SIGNATURE)
+def signature():
+    def f(x, n):
+        parameters = inspect.signature(asked_for).parameters
+        return x * parameters["scale"].default if "y" in parameters else x
+
+    return f
+
+
+@otherwise(SIGNATURE)
+def signature_of_a_partial():
+    given = functools.partial(asked_for, 1)
+
+    def f(x, n):
+        inspect.signature(given)
+        return x * 3
+
+    return f
+
+
+@functools.singledispatch
+def dispatched(value):
+    return 3
+
+
+@dispatched.register
+def _(value: torch.Tensor):
+    return value * 2
+
+
+@converted("`functools.singledispatch`")
+def dispatched_by_class():
+    return lambda x, n: dispatched(x) * dispatched(n)
 
 
 @converted(

@@ -2,6 +2,7 @@
 
 import copy
 
+import pytest
 import torch.nn.functional as F
 from differential import Program, differential
 
@@ -184,3 +185,112 @@ def test_the_order_of_made_objects_is_not_known():
         return net(x).detach(), sum(len(part) for part in parts)
 
     return Program(step, batches(8), watch=[net])
+
+
+class Plain:
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class Copied(Plain):
+    def __copy__(self):
+        return Copied(copied=True)
+
+
+class Reduced(Plain):
+    def __reduce__(self):
+        return (Reduced, ())
+
+
+class Asking(Plain):
+    def __getattr__(self, name):
+        raise AttributeError(name)
+
+
+class Constructed(Plain):
+    def __new__(cls, **attributes):
+        return super().__new__(cls)
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+
+@differential(hits=6)
+def test_copy_of_an_object():
+    state = Plain(scale=2.0, parts=[1.0], weight=torch.randn(4))
+
+    def step(x):
+        other, made = copy.copy(state), copy.copy(Plain(x=x))
+        other.scale = 3.0
+        other.parts.append(1.0)
+        made.y = 2
+        return x * other.scale * other.weight + made.x, made, other.parts is state.parts, other
+
+    return Program(step, [*batches(9), lambda: setattr(state, "more", 1), *batches(6)], [state])
+
+
+@differential(hits=6)
+def test_copy_of_an_object_that_the_run_has_changed():
+    state = Plain(scale=2.0)
+
+    def step(x):
+        state.scale = state.scale + 1
+        state.new = x
+        other = copy.copy(state)
+        state.scale = 0.0
+        return x * other.scale, other.new is x
+
+    return Program(step, batches(10), [state])
+
+
+@differential(hits=6)
+def test_the_class_gets_a_copy_of_its_own():
+    class Own(Plain):
+        pass
+
+    state = Own(scale=2.0)
+
+    def step(x):
+        return x * copy.copy(state).scale
+
+    def give():
+        Own.__copy__ = lambda self: Plain(scale=7.0)
+
+    return Program(step, [*batches(7), give, *batches(5)])
+
+
+@differential(hits=4)
+def test_copy_by_a_method_of_the_class():
+    state = Copied(scale=2.0)
+
+    def step(x):
+        return x * 2, copy.copy(state).copied
+
+    return Program(step, batches(7))
+
+
+@pytest.mark.parametrize("kind", [Reduced, Asking, Constructed, Slotted])
+def test_copies_that_are_not_known(kind):
+    @differential(reasons=["unknown_callable"], hits=0)
+    def agrees():
+        state = kind()
+
+        def step(x):
+            return x * 2, type(copy.copy(state)).__name__
+
+        return Program(step, batches(7))
+
+    agrees()
+
+
+@differential(hits=4)
+def test_copy_of_containers_and_constants():
+    held = {"list": [1.0, 2.0], "dict": {"a": 1}, "text": "a"}
+
+    def step(x):
+        parts = {name: copy.copy(each) for name, each in held.items()}
+        parts["list"].append(3.0)
+        return x * len(parts["list"]), parts
+
+    return Program(step, batches(7), [held])
