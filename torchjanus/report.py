@@ -409,8 +409,10 @@ def grouped(assumptions: list[str]) -> list[str]:
             group = "that no instance or module hides an attribute of its class"
         elif "_hooks) is False" in each:
             group = "that there are no hooks"
-        elif each.startswith("a Registrations object"):
+        elif each.startswith("a Question object.get_cache_token"):
             group = "that no class is registered with an abstract one"
+        elif each.startswith("a Question object"):
+            group = "about classes and library code"
         elif ".__code__ is the code of " in each:
             group = "that functions keep their code"
         else:

@@ -1,4 +1,5 @@
-// A question is an object whose attribute `answer` calls what it holds: paths have no calls.
+// A question is an object whose attributes call what it holds, whatever they are named: paths have
+// no calls. Reports show the name.
 #include "frontend/core/entry_answers.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ struct Question {
   PyObject* argument;  ///< null: it takes none
 };
 
-PyObject* answer(PyObject* self, void*) {
+PyObject* answer(PyObject* self, PyObject* /*name*/) {
   const auto* question = reinterpret_cast<Question*>(self);
   return question->argument == nullptr
              ? PyObject_CallNoArgs(question->callable)
@@ -31,10 +32,9 @@ void destroy(PyObject* self) {
 }
 
 PyTypeObject* question_type() {
-  static PyGetSetDef attributes[] = {{"answer", answer, nullptr, nullptr, nullptr},
-                                     {nullptr, nullptr, nullptr, nullptr, nullptr}};
-  static PyType_Slot slots[] = {
-      {Py_tp_getset, attributes}, {Py_tp_dealloc, reinterpret_cast<void*>(destroy)}, {0, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_getattro, reinterpret_cast<void*>(answer)},
+                                {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+                                {0, nullptr}};
   static PyType_Spec spec = {"torchjanus._core.Question", sizeof(Question), 0, Py_TPFLAGS_DEFAULT,
                              slots};
   static PyObject* const type = python::check(PyType_FromSpec(&spec)).release();
@@ -63,10 +63,28 @@ const Source* question_path(Interpreter& interpreter, PyObject* callable, PyObje
 
 }  // namespace
 
+namespace {
+
+/// "getrecursionlimit()", "dispatch(int)"
+Object name_of_question(Interpreter& interpreter, PyObject* callable, PyObject* argument) {
+  const auto text = [&](PyObject* object) {
+    return interpreter.must(PyObject_GetAttrString(object, "__name__"));
+  };
+  const Object name =
+      interpreter.must(argument == nullptr ? PyUnicode_FromFormat("%S()", text(callable).get())
+                                           : PyUnicode_FromFormat("%S(%S)", text(callable).get(),
+                                                                  text(argument).get()));
+  PyObject* interned = Py_NewRef(name.get());
+  PyUnicode_InternInPlace(&interned);
+  return Object::steal(interned);
+}
+
+}  // namespace
+
 const Source* answer_path(Interpreter& interpreter, PyObject* callable, PyObject* argument) {
   return interpreter.sources().step(Source::Kind::attribute,
                                     question_path(interpreter, callable, argument),
-                                    Object::steal(PyUnicode_InternFromString("answer")));
+                                    name_of_question(interpreter, callable, argument));
 }
 
 }  // namespace janus::frontend

@@ -7,7 +7,7 @@
 namespace janus::frontend {
 
 /// The path of what `callable()` gives, or `callable(argument)`. Each entry calls it, so it must be
-/// cheap, only compute, and run no code of the program.
+/// cheap, only compute, and run no code of the program. Both have a `__name__`.
 const Source* answer_path(Interpreter& interpreter, PyObject* callable,
                           PyObject* argument = nullptr);
 
