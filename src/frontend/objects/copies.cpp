@@ -7,6 +7,7 @@
 #include "frontend/autograd/grad_attribute.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/known_callables.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
@@ -27,7 +28,63 @@ namespace {
 
 bool is_atomic(PyObject* object) {
   return is_immutable_constant(object) || PyType_Check(object) || PyFunction_Check(object) ||
-         PyCFunction_Check(object);
+         PyCFunction_Check(object) || is_torch_constant(object) || is_enumeration(Py_TYPE(object));
+}
+
+/// How Python copies: the method that a class may have for it, and the table of its own functions.
+struct Copying {
+  const char* method;
+  const char* functions;
+};
+constexpr Copying kShallow = {"__copy__", "copy._copy_dispatch"};
+constexpr Copying kDeep = {"__deepcopy__", "copy._deepcopy_dispatch"};
+
+/// Whether nothing says how objects of the class are copied: a copy has the same attributes.
+bool is_copied_by_attributes(Interpreter& interpreter, PyTypeObject* type, const Copying& copying) {
+  for (const char* method :
+       {copying.method, "__setstate__", "__getnewargs__", "__getnewargs_ex__", "__getattr__"})
+    if (class_entry(interpreter, type, method) != nullptr) return false;
+  for (const char* method :
+       {"__reduce_ex__", "__reduce__", "__getstate__", "__new__", "__getattribute__"})
+    if (class_entry(interpreter, type, method) !=
+        PyDict_GetItemString(PyBaseObject_Type.tp_dict, method))
+      return false;
+  const Object key = Object::borrow(reinterpret_cast<PyObject*>(type));
+  for (const char* path : {copying.functions, "copyreg.dispatch_table"}) {
+    PyObject* const table = imported(path);
+    if (PyDict_GetItemWithError(table, key.get()) != nullptr) return false;
+    interpreter.assume(Assumption::Kind::missing_key,
+                       interpreter.sources().root(Source::Kind::constant, Object::borrow(table)),
+                       key);
+  }
+  return true;
+}
+
+bool has_slots(PyTypeObject* type) {
+  for (const Object& base : python::elements(type->tp_mro))
+    if (PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(base.get())->tp_dict, "__slots__") !=
+        nullptr)
+      return true;
+  return false;
+}
+
+/// The attributes of an object that is nothing else, and another object of its class without any;
+/// null for other objects.
+struct Parts {
+  std::shared_ptr<Dictionary> attributes;
+  std::shared_ptr<Instance> copy;
+};
+
+Parts parts_of(Interpreter& interpreter, const Value& original, const Copying& copying) {
+  const bool is_object = as<Instance>(original) != nullptr || as<Known>(original) != nullptr;
+  if (!is_object || (class_of(original)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return {};
+  PyTypeObject* const type = class_of(original);
+  if (has_slots(type) || !is_copied_by_attributes(interpreter, type, copying)) return {};
+  const Value copy = call_object_new(
+      interpreter, {.positional = {type_of(interpreter, original)}, .keywords = {}});
+  if (copy == nullptr) return {};
+  const Value fields = opened(interpreter, attribute(interpreter, original, "__dict__"));
+  return {shared_as<Dictionary>(fields), shared_as<Instance>(copy)};
 }
 
 /// Thrown where something else is met.
@@ -47,7 +104,9 @@ class DeepCopy {
         return original;
       case ValueKind::known:
         if (is_atomic(as<Known>(original)->object.get())) return original;
-        throw NotCopied{};
+        return of_object(original);
+      case ValueKind::instance:
+        return of_object(original);
       case ValueKind::tensor:
         return copies_[original.get()] = of_tensor(shared_as<Tensor>(original));
       case ValueKind::sequence:
@@ -110,9 +169,21 @@ class DeepCopy {
     return copy;
   }
 
+  Value of_object(const Value& original) {
+    for (const auto& [earlier, copy] : objects_)
+      if (identical(interpreter_, original, earlier)) return copy;
+    const auto [attributes, copy] = parts_of(interpreter_, original, kDeep);
+    if (attributes == nullptr || copy == nullptr) throw NotCopied{};
+    objects_.emplace_back(original, copy);
+    for (const auto& [key, value] : attributes->items)
+      copy->fields->items.emplace_back(key, of(value));
+    return copy;
+  }
+
   Interpreter& interpreter_;
   std::map<const AbstractValue*, Value> copies_;
-  std::vector<Value> originals_;  // kept alive
+  std::vector<std::pair<Value, Value>> objects_;  // by identity: several paths may lead to one
+  std::vector<Value> originals_;                  // kept alive
   std::set<const Tensor*> memories_;
 };
 
@@ -126,51 +197,12 @@ Value call_deep_copy(Interpreter& interpreter, const CallArguments& arguments) {
   }
 }
 
-// --- copy.copy -----------------------------------------------------------------------------------
-
-/// Whether nothing says how objects of the class are copied: a copy has the same attributes.
-bool is_copied_by_attributes(Interpreter& interpreter, PyTypeObject* type) {
-  for (const char* method :
-       {"__copy__", "__setstate__", "__getnewargs__", "__getnewargs_ex__", "__getattr__"})
-    if (class_entry(interpreter, type, method) != nullptr) return false;
-  for (const char* method :
-       {"__reduce_ex__", "__reduce__", "__getstate__", "__new__", "__getattribute__"})
-    if (class_entry(interpreter, type, method) !=
-        PyDict_GetItemString(PyBaseObject_Type.tp_dict, method))
-      return false;
-  const Object key = Object::borrow(reinterpret_cast<PyObject*>(type));
-  for (const char* path : {"copy._copy_dispatch", "copyreg.dispatch_table"}) {
-    PyObject* const table = imported(path);
-    if (PyDict_GetItemWithError(table, key.get()) != nullptr) return false;
-    interpreter.assume(Assumption::Kind::missing_key,
-                       interpreter.sources().root(Source::Kind::constant, Object::borrow(table)),
-                       key);
-  }
-  return true;
-}
-
-bool has_slots(PyTypeObject* type) {
-  for (const Object& base : python::elements(type->tp_mro))
-    if (PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(base.get())->tp_dict, "__slots__") !=
-        nullptr)
-      return true;
-  return false;
-}
-
 /// copy.copy(x) of an object that is its attributes; null for others.
 Value call_copy(Interpreter& interpreter, const CallArguments& arguments) {
   if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
-  const Value& original = arguments.positional[0];
-  const bool is_object = as<Instance>(original) != nullptr || as<Known>(original) != nullptr;
-  if (!is_object || (class_of(original)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return nullptr;
-  PyTypeObject* const type = class_of(original);
-  if (has_slots(type) || !is_copied_by_attributes(interpreter, type)) return nullptr;
-  const Value copy = call_object_new(
-      interpreter, {.positional = {type_of(interpreter, original)}, .keywords = {}});
-  if (copy == nullptr) return nullptr;
-  const Value fields = opened(interpreter, attribute(interpreter, original, "__dict__"));
-  if (as<Dictionary>(fields) == nullptr) return nullptr;
-  as<Instance>(copy)->fields->items = as<Dictionary>(fields)->items;
+  const auto [attributes, copy] = parts_of(interpreter, arguments.positional[0], kShallow);
+  if (attributes == nullptr || copy == nullptr) return nullptr;
+  copy->fields->items = attributes->items;
   return copy;
 }
 

@@ -967,7 +967,7 @@ def union_of_classes():
     )
 
 
-COPIED = "`copy.copy` of an object"
+COPIED = "`copy.copy`, `copy.deepcopy` of an object"
 
 
 @converted(COPIED)
@@ -975,9 +975,9 @@ def copied_object():
     state = State()
 
     def f(x, n):
-        other = copy.copy(state)
+        other, deep = copy.copy(state), copy.deepcopy([state])
         other.scale = n
-        return x * other.scale * state.scale
+        return x * other.scale * state.scale * deep[0].scale
 
     return f
 

@@ -1,6 +1,7 @@
 """Copies of models that take each other's place, and what tells objects apart: the graph is the same for all."""
 
 import copy
+import enum
 
 import pytest
 import torch.nn.functional as F
@@ -294,3 +295,49 @@ def test_copy_of_containers_and_constants():
         return x * len(parts["list"]), parts
 
     return Program(step, batches(7), [held])
+
+
+class Kind(enum.Enum):
+    A = 1
+
+
+@differential(hits=10)
+def test_deep_copy_of_objects():
+    shared = Plain(scale=2.0)
+    state = Plain(
+        first=shared, second=shared, parts=[1.0], kind=Kind.A, dtype=torch.float32, none=None
+    )
+    state.own = state
+
+    def step(x):
+        other = copy.deepcopy(state)
+        other.first.scale = other.first.scale + 1
+        other.parts.append(2.0)
+        return (
+            x * other.second.scale * state.first.scale,
+            other,
+            other.own is other,
+            other.kind is Kind.A,
+            copy.deepcopy(Plain(x=x.sum())),
+        )
+
+    def part():
+        state.second = Plain(scale=5.0)
+
+    return Program(step, [*batches(8), part, *batches(7)], [state])
+
+
+@differential(reasons=["guard_failed"])
+def test_the_class_gets_a_deep_copy_of_its_own():
+    class Own(Plain):
+        pass
+
+    state = Own(scale=2.0)
+
+    def step(x):
+        return x * copy.deepcopy(state).scale
+
+    def give():
+        Own.__deepcopy__ = lambda self, memo: Plain(scale=7.0)
+
+    return Program(step, [*batches(7), give, *batches(5)])
