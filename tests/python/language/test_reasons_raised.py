@@ -4,6 +4,7 @@
 import collections
 import dataclasses
 import functools
+import inspect
 import itertools
 import operator
 from collections import OrderedDict, deque
@@ -15,7 +16,8 @@ import torch
 
 
 class Plain:
-    pass
+    def method(self):
+        pass
 
 
 Pair = collections.namedtuple("Pair", "left right")
@@ -149,6 +151,10 @@ CASES = {
         Refused("max([])", "ValueError: an empty iterable"),
         Refused("next(iter([]))", "StopIteration"),
         Refused("list(zip([1, 2], [1], strict=True))", "ValueError: zip() of unequal lengths"),
+        Refused(
+            "inspect.signature(Plain.method).parameters['x'] = x",
+            "TypeError: a proxy of a dict can't be changed",
+        ),
         Refused("reversed({1, 2})", "TypeError: what has no positions is not reversed"),
         Refused("torch.ones(1).add_(x)", "RuntimeError: shape of an in-place operation"),
         Refused("one(x, 1, c=1, **{'c': 2})", "TypeError: a keyword is given twice"),
