@@ -13,6 +13,7 @@
 #include "syntax/compile.h"
 #include "syntax/convert.h"
 #include "syntax/excerpt.h"
+#include "syntax/generated.h"
 #include "syntax/prompt.h"
 #include "syntax/scope_analysis.h"
 
@@ -283,6 +284,9 @@ Location locate_typed(const std::string& file, PyObject* code) {
 
 Location locate(PyObject* code, PyObject* globals) {
   const std::string file = context_of(code).file;
+  if (const Object written = generated_lines(code))
+    if (auto candidate = find_in(file, written, code))
+      return Located{std::move(*candidate), written};
   const Object lines = lines_of(file, globals);
   if (lines)
     if (auto candidate = find_in(file, lines, code)) return Located{std::move(*candidate), {}};

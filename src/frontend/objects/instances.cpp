@@ -71,7 +71,7 @@ bool is_of_class_in_c(PyTypeObject* type, PyObject* method, const char* name) {
 
 // --- dataclasses --------------------------------------------------------------------------------
 
-/// The methods that @dataclass writes have no source, but are known.
+/// Whether @dataclass wrote the method: comparisons have no source, but are known.
 bool is_written_by_dataclass(PyTypeObject* type, PyObject* function, const char* name) {
   if (PyDict_GetItemString(type->tp_dict, "__dataclass_params__") == nullptr ||
       !PyFunction_Check(function) || PyDict_GetItemString(type->tp_dict, name) != function)
@@ -79,101 +79,6 @@ bool is_written_by_dataclass(PyTypeObject* type, PyObject* function, const char*
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(function));
   return text_of(code->co_filename) == "<string>";
 }
-
-class DataclassInit {
- public:
-  DataclassInit(Interpreter& interpreter, const std::shared_ptr<Instance>& instance,
-                const CallArguments& arguments)
-      : interpreter_(interpreter), instance_(instance), arguments_(arguments) {}
-
-  void run() {
-    Object fields = attribute_of(instance_->type.get(), "__dataclass_fields__");
-    Object list = interpreter_.must(PyMapping_Values(fields.get()));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i)
-      set_field(PyList_GET_ITEM(list.get(), i));
-    if (next_ != arguments_.positional.size() || keywords_ != arguments_.keywords.size())
-      interpreter_.refuse(ReasonCode::would_raise, "TypeError: arguments of a dataclass");
-    if (class_entry(interpreter_, class_of(instance_), "__post_init__") != nullptr)
-      call(interpreter_, attribute(interpreter_, instance_, "__post_init__"), {});
-  }
-
- private:
-  Object attribute_of(PyObject* object, const char* name) const {
-    return interpreter_.must(PyObject_GetAttrString(object, name));
-  }
-
-  void set_field(PyObject* field) {
-    static PyObject* const plain = imported("dataclasses._FIELD");
-    std::string name = text_of(attribute_of(field, "name").get());
-    Object kind = attribute_of(field, "_field_type");
-    if (kind.is(imported("dataclasses._FIELD_CLASSVAR"))) return;
-    if (!kind.is(plain)) interpreter_.refuse(ReasonCode::unknown_callable, "a dataclass");
-    Value value;
-    const bool is_given = attribute_of(field, "init").is(Py_True);
-    if (is_given) value = argument(field, name);
-    // What the class has under the name is not set anew, where there is no slot for it.
-    if (value == nullptr && (is_given || has_factory(field) || has_slots()))
-      value = default_of(field);
-    if (value == nullptr) {
-      if (attribute_of(field, "init").is(Py_True))
-        interpreter_.refuse(ReasonCode::would_raise, "TypeError: a field without a value");
-      return;
-    }
-    // The method that @dataclass writes goes by `__setattr__`, unless the class is frozen.
-    if (is_frozen())
-      write_own_attribute(interpreter_, instance_, name, value);
-    else
-      write_attribute(interpreter_, instance_, name, value);
-  }
-
-  bool has_factory(PyObject* field) const {
-    return !attribute_of(field, "default_factory").is(imported("dataclasses.MISSING"));
-  }
-
-  bool has_slots() const {
-    return PyDict_GetItemString(class_of(instance_)->tp_dict, "__slots__") != nullptr;
-  }
-
-  bool is_frozen() const {
-    return attribute_of(attribute_of(instance_->type.get(), "__dataclass_params__").get(), "frozen")
-        .is(Py_True);
-  }
-
-  Value argument(PyObject* field, const std::string& name) {
-    bool keyword_only = attribute_of(field, "kw_only").is(Py_True);
-    const Value* named = arguments_.keyword(name);
-    if (!keyword_only && next_ < arguments_.positional.size()) {
-      if (named != nullptr)
-        interpreter_.refuse(ReasonCode::would_raise, "TypeError: a field is given twice");
-      return arguments_.positional[next_++];
-    }
-    if (named == nullptr) return nullptr;
-    ++keywords_;
-    return *named;
-  }
-
-  Value default_of(PyObject* field) {
-    static PyObject* const missing = imported("dataclasses.MISSING");
-    Object factory = attribute_of(field, "default_factory");
-    if (!factory.is(missing)) return call(interpreter_, known(factory), {});
-    Object value = attribute_of(field, "default");
-    return value.is(missing) ? nullptr : known(value);
-  }
-
-  Value known(const Object& object) {
-    return interpreter_.wrap(object.get(),
-                             interpreter_.sources().root(Source::Kind::constant, object));
-  }
-
-  Interpreter& interpreter_;
-  const std::shared_ptr<Instance> instance_;
-  const CallArguments& arguments_;
-  size_t next_ = 0, keywords_ = 0;
-};
-
-}  // namespace
-
-namespace {
 
 /// What `type.__call__` does after `__new__`; false if that can't be followed.
 bool initialise(Interpreter& interpreter, const std::shared_ptr<Instance>& instance,
@@ -188,10 +93,6 @@ bool initialise(Interpreter& interpreter, const std::shared_ptr<Instance>& insta
     const bool has_arguments = !arguments.positional.empty() || !arguments.keywords.empty();
     if (has_arguments && !has_written_constructor)
       interpreter.refuse(ReasonCode::would_raise, "TypeError: a class that takes no arguments");
-    return true;
-  }
-  if (is_written_by_dataclass(type, initialiser, "__init__")) {
-    DataclassInit(interpreter, instance, arguments).run();
     return true;
   }
   if (!PyFunction_Check(initialiser)) return false;

@@ -1117,6 +1117,23 @@ def private():
     return Private().step
 
 
+@converted("dataclass, also with its `__init__` wrapped or called by a subclass")
+def wrapped_dataclass():
+    @dataclasses.dataclass
+    class Output:
+        first: torch.Tensor
+        rest: list = dataclasses.field(default_factory=list)
+
+    initialise = Output.__init__
+    Output.__init__ = lambda self, *args, **kwargs: initialise(self, *args, **kwargs)
+
+    def f(x, n):
+        made = Output(x * 2)
+        return made, made.first
+
+    return f
+
+
 @converted("descriptor whose class is written in Python; `torch.distributions`")
 def descriptor():
     def f(x, n):

@@ -3,7 +3,6 @@
 # ruff: noqa: F401  (the statements use them)
 import collections
 import contextvars
-import dataclasses
 import functools
 import itertools
 import math
@@ -74,15 +73,6 @@ class IndexLength:
 class MapLength:
     def __len__(self):
         return map(int, [1])
-
-
-@dataclasses.dataclass
-class Initialized:
-    x: int
-    y: dataclasses.InitVar[int]
-
-    def __post_init__(self, y):
-        pass
 
 
 def double(x):
@@ -201,7 +191,6 @@ CASES = {
         Refused("print(map(int, [1]), file=3)", "print of an object"),
         Refused("with Plain(): pass", "a context manager"),
         Refused("next(x)", "next"),
-        Refused("Initialized(1, 2)", "a dataclass"),
         Refused("draws(x)", "a scripted function that draws"),
     ],
     "unsupported_argument": [
