@@ -12,6 +12,7 @@ import torch  # noqa: F401  (the compiled part needs torch's libraries to be loa
 
 from . import (
     containers,  # noqa: F401  (what graphs give goes through these)
+    contexts,  # noqa: F401  (what graphs run for contextlib.ExitStack)
     draws,  # noqa: F401  (what graphs need to know of torch)
     inference,  # noqa: F401
     leaves,  # noqa: F401

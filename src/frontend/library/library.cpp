@@ -1,9 +1,11 @@
 // Functions of torch and of Python's library that ask about the environment: their answers are
 // what the entry assumes of them.
 #include "frontend/control/journal.h"
+#include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
+#include "frontend/language/functions.h"
 #include "frontend/language/generators.h"
 #include "frontend/library/special_callables.h"
 #include "frontend/objects/instances.h"
@@ -66,6 +68,20 @@ Value call_chain(Interpreter& interpreter, const Arguments& arguments) {
   });
 }
 
+/// types.MethodType(function, object)
+Value call_method_type(Interpreter&, const Arguments& arguments) {
+  if (arguments.positional.size() != 2 || !arguments.keywords.empty()) return nullptr;
+  return std::make_shared<Method>(arguments.positional[1], arguments.positional[0]);
+}
+
+/// contextlib.ExitStack.__exit__, by the program in torchjanus/contexts.py.
+Value call_exit_stack(Interpreter& interpreter, const Arguments& arguments) {
+  static PyObject* const program = imported("torchjanus.contexts.leave_all");
+  // Python's own code goes on with the others where one raises.
+  const Awaiting nothing(interpreter, Awaiting::What::nothing);
+  return inline_function(interpreter, program, nullptr, arguments);
+}
+
 /// What the class gives for a lazy property of torch.distributions: an object that only its class
 /// is asked for, made anew by each look.
 Value call_lazy_property(Interpreter& interpreter, const Arguments& arguments) {
@@ -96,6 +112,8 @@ std::span<const SpecialCallable> library_callables() {
       {"itertools.chain", call_chain},
       {"types.SimpleNamespace", make_namespace},
       {"contextlib._GeneratorContextManager", call_generator_context},
+      {"contextlib.ExitStack.__exit__", call_exit_stack},
+      {"types.MethodType", call_method_type},
       {"torch.distributions.utils._lazy_property_and_property", call_lazy_property},
       {"torch.autograd.profiler.record_function", call_no_context},
   };

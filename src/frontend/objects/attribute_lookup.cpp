@@ -21,9 +21,6 @@ namespace janus::frontend {
 
 using python::Object;
 
-namespace {
-
-/// Whether objects of the class keep some attributes beside their dictionary.
 bool has_slots(PyTypeObject* type) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* each = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
@@ -33,6 +30,8 @@ bool has_slots(PyTypeObject* type) {
   }
   return false;
 }
+
+namespace {
 
 /// The value that the run has stored in a module's dictionary or in a slot.
 Held changed_attribute(Interpreter& interpreter, const Known& known, const Object& name) {

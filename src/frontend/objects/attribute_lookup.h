@@ -11,6 +11,9 @@
 
 namespace janus::frontend {
 
+/// Whether objects of the class keep some attributes beside their dictionary.
+bool has_slots(PyTypeObject* type);
+
 /// Reads an attribute.
 class Lookup : NamedAttribute {
  public:

@@ -12,6 +12,7 @@
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/named_attribute.h"
 #include "frontend/objects/run_time_attributes.h"
+#include "frontend/objects/subscripts.h"
 #include "frontend/objects/virtual_attributes.h"
 #include "frontend/tensors/tensor.h"
 
@@ -76,7 +77,25 @@ class Store : NamedAttribute {
 
   void write_field() {
     if (element_ == nullptr) require_present();
+    if (instance_->fields->source != nullptr) return write_shared_field();
     change_item(interpreter_, *instance_->fields, name_, element_);
+  }
+
+  /// An attribute of an object whose `__dict__` existed before the call.
+  void write_shared_field() {
+    const Value key = interpreter_.constant(name_);
+    if (element_ == nullptr) return delete_subscript(interpreter_, instance_->fields, key);
+    write_subscript(interpreter_, instance_->fields, key, element_);
+  }
+
+  /// `self.__dict__ = shared`, of an object that has no attributes yet: from now on they are the
+  /// items of that dict, which existed before the call.
+  void share_dictionary() {
+    const bool is_new = instance_->fields->items.empty() && !interpreter_.journal.is_open();
+    if (element_ == nullptr || !is_new || has_slots(type_)) refuse();
+    const auto shared = shared_as<Dictionary>(opened(interpreter_, element_));
+    if (shared == nullptr || shared->source == nullptr || shared->type) refuse();
+    instance_->fields = shared;
   }
 
   PyObject* find_descriptor() {
@@ -127,6 +146,7 @@ class Store : NamedAttribute {
   void write_through(PyObject* descriptor) {
     PyTypeObject* kind = Py_TYPE(descriptor);
     if (kind == &PyProperty_Type) return call_property(descriptor);
+    if (instance_ != nullptr && text_ == "__dict__") return share_dictionary();
     if (is_heap_type(kind)) return call_written(descriptor);
     if (kind != &PyMemberDescr_Type || !is_heap_type(type_)) refuse();
     auto* member = reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member;

@@ -250,6 +250,9 @@ class TemplateWriter {
   }
 
   Template write_instance(const Instance& instance) {
+    if (instance.fields->source != nullptr)
+      interpreter_.refuse(ReasonCode::dynamic_value,
+                          "an object that outlives the run, with a __dict__ that is not its own");
     Template form = write_dictionary(*instance.fields);
     form.kind = Template::Kind::instance;
     form.object = instance.type;

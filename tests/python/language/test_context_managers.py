@@ -134,3 +134,95 @@ def test_scope_around_what_raises():
         return x * 2
 
     return Program(step, batches(6), watch=[log])
+
+
+class Recorded:
+    """Writes down that it is entered and left; may handle exceptions."""
+
+    def __init__(self, log, name, handles=False):
+        self.log, self.name, self.handles = log, name, handles
+
+    def __enter__(self):
+        self.log.append(("enter", self.name))
+        return self
+
+    def __exit__(self, kind, exception, traceback):
+        self.log.append(("leave", self.name, kind is None))
+        return self.handles
+
+
+@differential(hits=4, graphs=1)
+def test_exit_stacks():
+    log = []
+    existing = Recorded(log, "existing")
+
+    @contextlib.contextmanager
+    def accumulating(*names):
+        with contextlib.ExitStack() as stack:
+            for name in names:
+                stack.enter_context(Recorded(log, name))
+            stack.enter_context(contextlib.nullcontext())
+            stack.push(existing)
+            yield len(names)
+
+    def step(x):
+        with accumulating("first", "second") as count:
+            y = x * count
+        return y + len(log)
+
+    return Program(step, batches(), watch=[log])
+
+
+@differential(hits=4)
+def test_an_exit_stack_that_handles_an_exception():
+    log = []
+
+    def step(x, flag):
+        y = x.exp()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(Recorded(log, "outer"))
+            stack.enter_context(Recorded(log, "inner", handles=True))
+            if flag:
+                raise ValueError("too much")
+        return y * 2
+
+    return Program(step, [(*each, True) for each in batches()], watch=[log])
+
+
+@differential(hits=4)
+def test_another_context_on_the_exit_stack():
+    log = []
+    state = Recorded(log, "state")
+    state.context = contextlib.nullcontext(2.0)
+
+    def step(x):
+        with contextlib.ExitStack() as stack:
+            return x * stack.enter_context(state.context)
+
+    def change():
+        state.context = contextlib.nullcontext(3.0)
+
+    return Program(step, [*batches(5), change, *batches(5)])
+
+
+class Failing(Recorded):
+    def __exit__(self, kind, exception, traceback):
+        raise ValueError("it does not end")
+
+
+@differential(reasons=["would_raise"])
+def test_an_exit_stack_with_a_context_that_raises_where_it_is_left():
+    log = []
+
+    def step(x):
+        y = x.exp()
+        try:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(Recorded(log, "outer"))
+                stack.enter_context(Failing(log, "inner"))
+                z = y * 2
+        except ValueError:
+            z = y * 3
+        return z
+
+    return Program(step, batches(), watch=[log])

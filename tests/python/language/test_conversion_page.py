@@ -1129,7 +1129,72 @@ def wrapped_dataclass():
 
     def f(x, n):
         made = Output(x * 2)
-        return made, made.first
+        return made.first, made.rest
+
+    return f
+
+
+class Sharing:
+    everything: dict = {"scale": 2.0}
+
+    def __init__(self):
+        self.__dict__ = self.everything
+
+
+@converted("`self.__dict__ = shared` of a new object, with a dict that existed before")
+def shared_attributes():
+    return lambda x, n: x * Sharing().scale
+
+
+@otherwise("`self.__dict__ = shared` of a new object, with a dict that existed before")
+def shared_attributes_that_stay():
+    return lambda x, n: (x.sum(), Sharing())
+
+
+@converted("`copy.copy`, `copy.deepcopy` of an object")
+def copied_object():
+    state = State()
+    return lambda x, n: x * copy.deepcopy(state).scale + copy.copy(state).last
+
+
+class Stated(State):
+    def __getstate__(self):
+        return {"scale": 3.0}
+
+
+@otherwise("`copy.copy`, `copy.deepcopy` of an object")
+def object_with_a_state():
+    state = Stated()
+    return lambda x, n: x.exp() * copy.copy(state).scale
+
+
+@converted("`contextlib.ExitStack`")
+def exit_stack():
+    def f(x, n):
+        with contextlib.ExitStack() as stack:
+            return x * stack.enter_context(contextlib.nullcontext(2.0))
+
+    return f
+
+
+class Unending:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        raise ValueError("it does not end")
+
+
+@otherwise("`contextlib.ExitStack`")
+def exit_stack_that_raises():
+    def f(x, n):
+        y = x.exp()
+        try:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(Unending())
+        except ValueError:
+            return y * 2
+        return y
 
     return f
 

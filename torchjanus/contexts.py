@@ -1,0 +1,27 @@
+"""Context managers of Python's library as programs, where its own code looks at more than can be known.
+
+The front end inlines `leave_all` in the place of contextlib.ExitStack.__exit__. An exception in one of the calls is
+refused there, so what Python does then is not written here.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from types import TracebackType
+
+
+def leave_all(
+    stack: ExitStack,
+    kind: type[BaseException] | None,
+    exception: BaseException | None,
+    traceback: TracebackType | None,
+) -> bool:
+    """Leaves what the stack has entered, the last first; whether the exception is handled."""
+    is_raised, is_handled = kind is not None, False
+    entered = stack._exit_callbacks  # type: ignore[attr-defined]
+    while entered:
+        _, leave = entered.pop()
+        if leave(kind, exception, traceback):
+            is_handled = True
+            kind = exception = traceback = None
+    return is_raised and is_handled
