@@ -9,6 +9,7 @@
 #include "frontend/control/run_time_items.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/flags.h"
+#include "frontend/core/keys.h"
 #include "frontend/core/narrowing.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -270,6 +271,23 @@ Value sequence_compare(Interpreter& interpreter, CompareOperator op, const Seque
   return flag_value(interpreter, negated(interpreter, truth_of(interpreter, equal)));
 }
 
+/// Whether two dicts have the same keys with equal values, in any order.
+Value dict_equality(Interpreter& interpreter, CompareOperator op, const Dictionary& left,
+                    const Dictionary& right) {
+  Value equal = interpreter.boolean(left.items.size() == right.items.size());
+  for (const auto& [key, value] : left.items) {
+    if (known_object(equal) == Py_False) break;
+    const auto other = std::ranges::find_if(right.items, [&](const auto& item) {
+      return same_key(interpreter, item.first.get(), key.get());
+    });
+    equal = other == right.items.end()
+                ? interpreter.boolean(false)
+                : both_flags(interpreter, equal, equal_elements(interpreter, value, other->second));
+  }
+  if (op == CompareOperator::Eq) return equal;
+  return flag_value(interpreter, negated(interpreter, truth_of(interpreter, equal)));
+}
+
 /// Whether the object is a constant, or a text whose class is derived from str and compares as str
 /// does (a member of an enumeration of texts).
 bool compares_by_content(Interpreter& interpreter, CompareOperator op, const Known& known) {
@@ -423,6 +441,11 @@ Value compare_values(Interpreter& interpreter, CompareOperator op, const Value& 
   const auto* second = as<Sequence>(b);
   if (first != nullptr && second != nullptr)
     return sequence_compare(interpreter, op, *first, *second);
+  const auto *one_dict = as<Dictionary>(a), *other_dict = as<Dictionary>(b);
+  if (one_dict != nullptr && other_dict != nullptr &&
+      (op == CompareOperator::Eq || op == CompareOperator::NotEq) && !one_dict->type &&
+      !other_dict->type)
+    return dict_equality(interpreter, op, *one_dict, *other_dict);
   const auto* left_known = as<Known>(left);
   const auto* right_known = as<Known>(right);
   if (left_known != nullptr && right_known != nullptr && first == nullptr && second == nullptr)

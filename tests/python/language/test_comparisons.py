@@ -253,3 +253,38 @@ def test_value_that_or_gives():
         return x * (max(s, 0) or 1.0)
 
     return Program(step, batches(24))
+
+
+@differential(hits=4, graphs=1)
+def test_dicts_are_compared():
+    existing, nested = {"a": 1, "b": [2]}, {"b": [2], "a": 1}
+
+    def step(x, n):
+        made = {"n": n, "a": 1}
+        tests = (existing == nested, existing != {}, {} == {}, existing == {"a": 1, "c": [2]})
+        return (
+            x * 2,
+            tests,
+            made == {"a": 1, "n": n + 1},
+            made != {"n": n, "a": 1},
+            made == {"n": n},
+        )
+
+    return Program(step, [(torch.randn(3), n) for n in range(2, 10)])
+
+
+@differential(hits=4)
+def test_a_dict_that_equals_another_one_in_some_calls():
+    shared, other = {}, {"a": 1}
+
+    def step(x):
+        return x * 2 if shared == {} else x * 3 if shared == other else x * 5
+
+    def fill():
+        shared["a"] = 1
+
+    def change():
+        shared["a"] = 2
+
+    batches = [(torch.randn(3),) for _ in range(5)]
+    return Program(step, [*batches, fill, *batches, change, *batches])
