@@ -234,8 +234,11 @@ Value equal_elements(Interpreter& interpreter, const Value& left, const Value& r
 /// The order of two sequences is that of the first elements that differ, or of their lengths.
 Value sequence_order(Interpreter& interpreter, CompareOperator op, const Sequence& left,
                      const Sequence& right) {
-  const auto comparable = [](const Value& element) {
-    return is_number(element) || is_string(element);
+  const auto comparable = [&](const Value& element) {
+    if (is_number(element) || is_string(element)) return true;
+    const Value part = opened(interpreter, element);
+    const auto* sequence = as<Sequence>(part);
+    return sequence != nullptr && !sequence->is_list;
   };
   const auto &first = left.elements, &second = right.elements;
   const size_t count = std::min(first.size(), second.size());

@@ -288,3 +288,16 @@ def test_a_dict_that_equals_another_one_in_some_calls():
 
     batches = [(torch.randn(3),) for _ in range(5)]
     return Program(step, [*batches, fill, *batches, change, *batches])
+
+
+@differential(hits=4)
+def test_the_order_of_tuples_of_tuples():
+    class State:
+        version = (5, (24, 0), "final")
+
+    def step(x, n):
+        later = State.version >= (5, (3,), "rc")
+        varying = ((n, 2), 1) < ((5, 2), 1)
+        return (x * 2 if later else x), State.version < (5, (24,)), varying
+
+    return Program(step, [(torch.randn(3), n) for n in range(2, 10)])
