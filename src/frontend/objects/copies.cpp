@@ -44,8 +44,7 @@ bool is_copied_by_attributes(Interpreter& interpreter, PyTypeObject* type, const
   for (const char* method :
        {copying.method, "__setstate__", "__getnewargs__", "__getnewargs_ex__", "__getattr__"})
     if (class_entry(interpreter, type, method) != nullptr) return false;
-  for (const char* method :
-       {"__reduce_ex__", "__reduce__", "__getstate__", "__new__", "__getattribute__"})
+  for (const char* method : {"__reduce_ex__", "__reduce__", "__getstate__", "__new__"})
     if (class_entry(interpreter, type, method) !=
         PyDict_GetItemString(PyBaseObject_Type.tp_dict, method))
       return false;
@@ -80,6 +79,8 @@ Parts parts_of(Interpreter& interpreter, const Value& original, const Copying& c
   if (!is_object || (class_of(original)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return {};
   PyTypeObject* const type = class_of(original);
   if (has_slots(type) || !is_copied_by_attributes(interpreter, type, copying)) return {};
+  // Python asks the object itself, which may have a `__getattribute__`.
+  if (attribute_or_null(interpreter, original, copying.method) != nullptr) return {};
   const Value copy = call_object_new(
       interpreter, {.positional = {type_of(interpreter, original)}, .keywords = {}});
   if (copy == nullptr) return {};

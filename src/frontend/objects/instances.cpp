@@ -164,23 +164,6 @@ Value call_dict_new(Interpreter& interpreter, const CallArguments& arguments) {
   return make_bare(interpreter, arguments, &PyDict_Type);
 }
 
-std::shared_ptr<Instance> uncopied(Interpreter& interpreter, const Value& object,
-                                   const char* copier) {
-  PyTypeObject* const type = class_of(object);
-  if (type == nullptr || (as<Known>(object) == nullptr && as<Instance>(object) == nullptr) ||
-      python::class_in_c(type) != &PyBaseObject_Type || !is_plain_class(interpreter, type) ||
-      has_slots(type) ||
-      python::dict_item(imported("copyreg.dispatch_table"), reinterpret_cast<PyObject*>(type)))
-    return nullptr;
-  for (const char* name : {"__new__", "__reduce__", "__reduce_ex__", "__getstate__"})
-    if (class_entry(interpreter, type, name) != of_object(name)) return nullptr;
-  for (const char* name : {"__getnewargs__", "__getnewargs_ex__", "__setstate__"})
-    if (class_entry(interpreter, type, name) != nullptr) return nullptr;
-  // The object itself is asked, which may have a `__getattr__`.
-  if (attribute_or_null(interpreter, object, copier) != nullptr) return nullptr;
-  return bare_instance(type);
-}
-
 Value make_namespace(Interpreter& interpreter, const CallArguments& arguments) {
   if (!arguments.positional.empty()) return nullptr;
   auto instance = std::make_shared<Instance>(Object::borrow(imported("types.SimpleNamespace")));

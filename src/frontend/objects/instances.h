@@ -16,12 +16,6 @@ Value make_instance(Interpreter& interpreter, const Known& type, const CallArgum
 Value call_object_new(Interpreter& interpreter, const CallArguments& arguments);
 Value call_dict_new(Interpreter& interpreter, const CallArguments& arguments);
 
-/// An object of the class of `object` without attributes, as `copy` makes one before it copies
-/// them. Null if the class keeps more than attributes, or has a way of its own to be made or
-/// copied; its method `copier` is one.
-std::shared_ptr<Instance> uncopied(Interpreter& interpreter, const Value& object,
-                                   const char* copier);
-
 /// types.SimpleNamespace(**attributes); null for other arguments.
 Value make_namespace(Interpreter& interpreter, const CallArguments& arguments);
 
