@@ -37,7 +37,7 @@ SHORT = {
 HITS = {
     "sampled_softmax": 5, "lstm_language_model": 5, "small_gpt": 5, "tree_rnn": 19, "tree_lstm": 3, "gan": 5,
     "pix2pix": 3, "varying_length": 9, "stochastic_depth": 9, "adaptive_computation": 9, "beam_search": 7,
-    "stateful_model": 9, "dropblock": 7, "a3c": 60, "meta_operators": 6,
+    "stateful_model": 9, "dropblock": 7, "a3c": 30, "meta_operators": 6,
 }  # fmt: skip
 NEEDS_ALE = {"pong": "--updates 4 --every 1 --longest 5 --hidden 8"}
 LONG = {
