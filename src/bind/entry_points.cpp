@@ -87,8 +87,8 @@ double spent_in_vain() {
   for (const speculate::Dispatcher* each : speculate::Dispatcher::all()) {
     const speculate::Durations& spent = each->durations();
     if (each->counters().hits == 0)
-      sum += kShareOfHooks * spent.profiling + spent.generating + spent.optimising +
-             spent.compiling;
+      sum +=
+          kShareOfHooks * spent.profiling + spent.generating + spent.optimising + spent.compiling;
   }
   return sum;
 }
@@ -112,7 +112,7 @@ class Watch {
   WatchReport told() const;
 
  private:
-  void note(PyObject* code, const std::string& why_not);
+  void describe(PyObject* code, const std::string& why_not);
   bool is_due();
   void open(const std::vector<Object>& active);
   void close();
@@ -257,14 +257,14 @@ CallTree::Choice Watch::choose(PyObject* code) {
   const Object may_be = python::import_attribute("torchjanus.regions", "may_be_entry_point");
   if (python::call(may_be.get(), {python::string(file).get()}).is(Py_True)) {
     if ((fields->co_flags & kNever) == 0) return Choice::take;
-    note(code, "it is a generator or coroutine");
+    describe(code, "it is a generator or coroutine");
   } else if (file.starts_with('<') && !file.starts_with("<frozen ")) {
-    note(code, "no file has its source");
+    describe(code, "no file has its source");
   }
   return Choice::below;
 }
 
-void Watch::note(PyObject* code, const std::string& why_not) {
+void Watch::describe(PyObject* code, const std::string& why_not) {
   const auto* fields = reinterpret_cast<PyCodeObject*>(code);
   const WatchReport::Function seen{speculate::text_of(fields->co_qualname), file_of(code),
                                    fields->co_firstlineno, why_not};
@@ -282,14 +282,14 @@ void Watch::convert(PyObject* code) {
   std::vector<Object>& regions = known_[code];
   known_codes_.push_back(Object::borrow(code));
   const std::vector<Object> functions = functions_with(code);
-  if (functions.empty()) return note(code, "the function is gone");
+  if (functions.empty()) return describe(code, "the function is gone");
   // Wrappers of a decorator, for instance: each calls another function.
-  if (functions.size() > 1) return note(code, "several functions share its code");
+  if (functions.size() > 1) return describe(code, "several functions share its code");
   PyObject* function = functions.front().get();
   const auto [made, why_not] = outline(function, /*may_be_whole=*/true);
-  note(code, why_not);
-  log("speculate", cat("an entry point: ", speculate::describe_object(function), ", ", made.size(),
-                       " regions"));
+  describe(code, why_not);
+  log("speculate",
+      cat("an entry point: ", speculate::describe_object(function), ", ", made.size(), " regions"));
   if (made.empty()) return;
   regions = made;
   PyObject* replaced = PyFunction_GET_CODE(function);

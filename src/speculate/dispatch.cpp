@@ -547,7 +547,8 @@ std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& ch
     if (!relaxed && reason && has_ever_new_numbers()) break;
     if (auto entry = generate_with(call, chosen, relaxed, reason)) return entry;
     log("speculate", cat(name_, relaxed ? " (with what varies): " : ": ", reason->describe()));
-    if (is_permanent(reason->code) || TimeBudget::is_spent()) break;
+    const bool is_final = is_permanent(reason->code) || reason->code == ReasonCode::no_tensor_work;
+    if (is_final || TimeBudget::is_spent()) break;
     if (relaxed && saw_tensor_) note(*reason);
   }
   // A second attempt would take as long, so the function is cut now, or stays in Python.
@@ -632,7 +633,9 @@ void Dispatcher::refused(const Reason& refusal) {
   last_refusal_ = reason;
   if (reason.code == ReasonCode::internal_error) throw InternalError(reason.details);
   if (!entries_.empty()) return;
-  if (is_permanent(reason.code) || refusals_ >= policy::kMostRefusals) {
+  // A part without tensor work has been tried in earlier calls of the whole.
+  const int most = is_part && !has_work ? policy::kMostRefusals / 2 : policy::kMostRefusals;
+  if (is_permanent(reason.code) || refusals_ >= most) {
     disable(reason);
     return;
   }

@@ -7,6 +7,7 @@
 
 #include "frontend/control/optional.h"
 #include "frontend/control/run_time_items.h"
+#include "frontend/core/class_entry.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/keys.h"
@@ -55,6 +56,17 @@ int python_comparison(CompareOperator op) {
   }
 }
 
+/// The comparison as a value of the graph.
+Value number_test(Interpreter& interpreter, CompareOperator op, const Value& left,
+                  const Value& right, const Object& example) {
+  static constexpr const graph::OpDef* operators[] = {&op::scalar_lt, &op::scalar_le,
+                                                      &op::scalar_eq, &op::scalar_ne,
+                                                      &op::scalar_gt, &op::scalar_ge};
+  graph::Value* value = (*operators[python_comparison(op)])(
+      interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
+  return interpreter.number(value, example);
+}
+
 Value number_compare(Interpreter& interpreter, CompareOperator op, const Value& left,
                      const Value& right) {
   int how = python_comparison(op);
@@ -72,23 +84,16 @@ Value number_compare(Interpreter& interpreter, CompareOperator op, const Value& 
     if (difference.is_constant()) return decided(difference.value());
     if (difference.lower_bound().value_or(0) > 0) return decided(1);
     if ((*b - *a).lower_bound().value_or(0) > 0) return decided(-1);
-    // A remainder is another one in most calls.
-    const bool may_stay = !is_of_remainder(difference);
-    if (may_stay && op == CompareOperator::Eq && example.is(Py_True)) {
+    if (op == CompareOperator::Eq && example.is(Py_True)) {
       interpreter.assume_equal(*a, *b);
       return interpreter.boolean(true);
     }
-    if (may_stay && op == CompareOperator::NotEq && example.is(Py_False)) {
+    if (op == CompareOperator::NotEq && example.is(Py_False)) {
       interpreter.assume_equal(*a, *b);
       return interpreter.boolean(false);
     }
   }
-  static constexpr const graph::OpDef* operators[] = {&op::scalar_lt, &op::scalar_le,
-                                                      &op::scalar_eq, &op::scalar_ne,
-                                                      &op::scalar_gt, &op::scalar_ge};
-  graph::Value* value = (*operators[how])(
-      interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
-  return interpreter.number(value, example);
+  return number_test(interpreter, op, left, right, example);
 }
 
 Value tensor_compare(Interpreter& interpreter, CompareOperator op, const Value& left,
@@ -394,6 +399,22 @@ Value optional_compare(Interpreter& interpreter, CompareOperator op, const Optio
 }
 
 }  // namespace
+
+Value compare_remainders(Interpreter& interpreter, CompareOperator op, const Value& left,
+                         const Value& right) {
+  const bool asks_equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
+  if (!asks_equality || !is_number(left) || !is_number(right)) return nullptr;
+  const std::optional<Dim> a = dim_of(left), b = dim_of(right);
+  if (!a || !b) return nullptr;
+  const Dim difference = *a - *b;
+  const bool is_decided = difference.is_constant() || difference.lower_bound().value_or(0) > 0 ||
+                          (*b - *a).lower_bound().value_or(0) > 0;
+  const Object left_example = example_of(left), right_example = example_of(right);
+  if (is_decided || !left_example || !right_example || !is_of_remainder(difference)) return nullptr;
+  const Object example = interpreter.must(
+      PyObject_RichCompare(left_example.get(), right_example.get(), python_comparison(op)));
+  return number_test(interpreter, op, left, right, example);
+}
 
 Value compare_values(Interpreter& interpreter, CompareOperator op, const Value& given_left,
                      const Value& given_right) {

@@ -7,6 +7,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/language/arguments.h"
 #include "frontend/language/assignment.h"
+#include "frontend/language/comparison.h"
 #include "frontend/language/comprehensions.h"
 #include "frontend/language/conditions.h"
 #include "frontend/language/evaluation.h"
@@ -59,7 +60,8 @@ Value evaluate_compare(Interpreter& interpreter, const syntax::Compare& expressi
                        const Value& left, size_t index) {
   Value right = evaluate(interpreter, *expression.comparators[index]);
   interpreter.at(expression);
-  Value result = compare(interpreter, expression.ops[index], left, right);
+  Value result = compare_remainders(interpreter, expression.ops[index], left, right);
+  if (result == nullptr) result = compare(interpreter, expression.ops[index], left, right);
   if (index + 1 == expression.ops.size()) return result;
   const Truth holds = truth_of(interpreter, result);
   auto stop = [&] { return result; };

@@ -3,11 +3,11 @@
 
 #include <cmath>
 
+#include "frontend/core/class_entry.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/narrowing.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
-#include "frontend/objects/instances.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/truth.h"
 #include "ops/list.h"

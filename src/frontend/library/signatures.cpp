@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "frontend/core/class_entry.h"
 #include "frontend/core/entry_answers.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/library/special_callables.h"
 #include "frontend/objects/attributes.h"
-#include "frontend/objects/instances.h"
 #include "frontend/objects/membership.h"
 #include "frontend/objects/subscripts.h"
 #include "frontend/values/constants.h"

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "frontend/autograd/grad_attribute.h"
+#include "frontend/core/class_entry.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/object_kinds.h"

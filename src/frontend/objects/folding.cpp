@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
+#include "frontend/core/class_entry.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/container_classes.h"
 #include "frontend/objects/dict_views.h"
-#include "frontend/objects/instances.h"
 #include "frontend/objects/protocol.h"
 #include "frontend/values/constants.h"
 #include "python/origin.h"

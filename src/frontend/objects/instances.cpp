@@ -2,6 +2,7 @@
 // what classes of Python's library do in its place.
 #include "frontend/objects/instances.h"
 
+#include "frontend/core/class_entry.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/describe_callable.h"
 #include "frontend/core/exceptions.h"
@@ -21,20 +22,6 @@ namespace janus::frontend {
 
 using python::Object;
 using syntax::CompareOperator;
-
-PyObject* class_entry(Interpreter& interpreter, PyTypeObject* type, const char* name) {
-  Object key = Object::steal(PyUnicode_InternFromString(name));
-  PyObject* found = _PyType_Lookup(type, key.get());
-  const Source* owner = interpreter.sources().root(
-      Source::Kind::constant, Object::borrow(reinterpret_cast<PyObject*>(type)));
-  if (found != nullptr)
-    interpreter.assume(Assumption::Kind::identity,
-                       interpreter.sources().step(Source::Kind::type_attribute, owner, key),
-                       Object::borrow(found));
-  else
-    interpreter.assume(Assumption::Kind::missing_attribute, owner, key);
-  return found;
-}
 
 namespace {
 

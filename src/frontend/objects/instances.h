@@ -6,9 +6,6 @@
 
 namespace janus::frontend {
 
-/// What the class has under the name, assumed to stay; null: nothing.
-PyObject* class_entry(Interpreter& interpreter, PyTypeObject* type, const char* name);
-
 /// Calls a class; null if its objects can't be kept as their attributes.
 Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments);
 

@@ -318,17 +318,17 @@ Value call_group_tensors(Interpreter& interpreter, const Arguments& arguments) {
 Value call_decorated_function(Interpreter& interpreter, const Known& function,
                               const Arguments& arguments) {
   // The codes are never destroyed: Python may be gone by then.
-  static const Decorator disable{"torch._compile", {"_disable_dynamo"}, "inner"},
+  static const Decorator untraced{"torch._compile", {"_disable_dynamo"}, "inner"},
       disabled{"torch._dynamo.eval_frame", {"DisableContext", "__call__"}, "_fn"},
       differentiable{"torch.optim.optimizer", {"_use_grad_for_differentiable"}, "_use_grad"},
       hooked{"torch.optim.optimizer", {"Optimizer", "profile_hook_step"}, "wrapper"};
-  static Object &of_disable = *new Object(), &of_disabled = *new Object(),
+  static Object &of_untraced = *new Object(), &of_disabled = *new Object(),
                 &of_differentiable = *new Object(), &of_hooked = *new Object();
   if (is_made_by(differentiable, of_differentiable, function))
     return call_with_grad_of_optimizer(interpreter, function, arguments);
   if (is_made_by(hooked, of_hooked, function))
     return call_hooked_step(interpreter, function, arguments);
-  if (is_made_by(disable, of_disable, function) ||
+  if (is_made_by(untraced, of_untraced, function) ||
       is_made_by(disabled, of_disabled, function))  // what torch.compile puts around optimizers
     return call(interpreter, wrapped_function(interpreter, function), arguments);
   return nullptr;

@@ -1151,12 +1151,6 @@ def shared_attributes_that_stay():
     return lambda x, n: (x.sum(), Sharing())
 
 
-@converted("`copy.copy`, `copy.deepcopy` of an object")
-def copied_object():
-    state = State()
-    return lambda x, n: x * copy.deepcopy(state).scale + copy.copy(state).last
-
-
 class Stated(State):
     def __getstate__(self):
         return {"scale": 3.0}
