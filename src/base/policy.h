@@ -83,6 +83,9 @@ inline constexpr int64_t kMostWatchedEvents = 30000;  // chosen, not measured
 inline constexpr double kLongestWindow = 2000;  // chosen, not measured
 /// Calls that were seen whole before a function is taken for an entry point.
 inline constexpr uint64_t kCallsOfEntryPoint = 3;  // chosen, not measured
+/// Calls of a function by one that has ended, but was not seen that often yet: a step has fewer
+/// layers of one kind, an epoch has more steps.
+inline constexpr uint64_t kCallsWithinEnded = 50;  // chosen, not measured
 /// Share of the watched time that a function takes to be worth it.
 inline constexpr double kShareOfEntryPoint = 0.05;  // chosen, not measured
 /// Milliseconds that functions without graphs may have taken in any case before further entry
@@ -90,6 +93,8 @@ inline constexpr double kShareOfEntryPoint = 0.05;  // chosen, not measured
 inline constexpr double kFreeFinding = 500;  // chosen, not measured
 /// Beyond that: their share of the running time.
 inline constexpr double kShareOfFinding = 0.01;  // chosen, not measured
+/// Share of a profiled run that profiling adds to it.
+inline constexpr double kShareOfHooks = 0.2;  // chosen, not measured
 /// Windows without a new entry point after which watching becomes rarer, twice as rare each time.
 inline constexpr int kWindowsInVain = 8;  // chosen, not measured
 

@@ -31,12 +31,6 @@ namespace {
 
 using python::Object;
 
-/// Calls of a function by one that has ended, but was not seen that often yet: a step has fewer
-/// layers of one kind, an epoch has more steps.
-constexpr uint64_t kCallsWithinEnded = 50;  // chosen, not measured
-/// Share of a profiled run that profiling adds to it.
-constexpr double kShareOfHooks = 0.2;
-
 double now() { return 1e3 * steady_seconds(); }
 
 Object code_of(PyFrameObject* frame) {
@@ -87,8 +81,8 @@ double spent_in_vain() {
   for (const speculate::Dispatcher* each : speculate::Dispatcher::all()) {
     const speculate::Durations& spent = each->durations();
     if (each->counters().hits == 0)
-      sum +=
-          kShareOfHooks * spent.profiling + spent.generating + spent.optimising + spent.compiling;
+      sum += policy::kShareOfHooks * spent.profiling + spent.generating + spent.optimising +
+             spent.compiling;
   }
   return sum;
 }
@@ -231,7 +225,7 @@ void Watch::convert_repeated() {
   const auto found =
       tree_.repeated({.calls = policy::kCallsOfEntryPoint,
                       .share = policy::kShareOfEntryPoint,
-                      .within = kCallsWithinEnded},
+                      .within = policy::kCallsWithinEnded},
                      [&](CallTree::Key key) { return choose(codes_.at(key).get()); });
   if (found.empty()) return;
   for (const CallTree::Key key : found) convert(codes_.at(key).get());
