@@ -126,7 +126,7 @@ def conversion(stats: Mapping[str, Any] | None) -> dict[str, Any]:
     runs = _runs(main)
     found = list(leaves(main))
     share = max(each["hits"] for each in found) / runs
-    in_python = sum(each["in_python"]["milliseconds"] for each in cuts(main))
+    in_python = sum(_in_python(each)["milliseconds"] for each in cuts(main))
     as_graph = sum(each.get("as_graph", {"milliseconds": 0})["milliseconds"] for each in found)
     if in_python + as_graph:
         share *= as_graph / (as_graph + in_python)
@@ -146,15 +146,20 @@ def _milliseconds_in_python(function: Mapping[str, Any]) -> float:
     return profiled * _runs(function)
 
 
+def _in_python(cut: Mapping[str, Any]) -> Mapping[str, float]:
+    """Runs and milliseconds of the statement that a cut leaves to Python; there are none before the first run."""
+    return cut.get("in_python", {"runs": 0, "milliseconds": 0.0})
+
+
 def _runs(function: Mapping[str, Any]) -> int:
-    of_cuts = [each["in_python"]["runs"] for each in cuts(function)]
+    of_cuts = [_in_python(each)["runs"] for each in cuts(function)]
     return max([function["calls"], *of_cuts, *(each["calls"] for each in leaves(function))])
 
 
 def _reasons(function: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Code, sentence and place of what keeps statements out of graphs, and milliseconds they took in Python."""
     for cut in cuts(function):
-        milliseconds = cut["in_python"]["milliseconds"]
+        milliseconds = _in_python(cut)["milliseconds"]
         yield _reason({**cut, **cut["reason"]}, milliseconds)
     for each in leaves(function):
         for reason in each["reasons"]:
