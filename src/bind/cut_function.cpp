@@ -20,9 +20,7 @@ PyObject* forward_of(PyObject* module) {
 
 /// `may_be_whole`: a copy whose body is one region is wanted even if that can't be cut.
 std::optional<CutFunction> make(PyObject* function, bool may_be_whole) {
-  constexpr int kNever = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
-  if ((reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))->co_flags & kNever) != 0)
-    return std::nullopt;
+  if (makes_generator(PyFunction_GET_CODE(function))) return std::nullopt;
   const syntax::Source& source = syntax::source_of(function);
   if (source.tree == nullptr || source.tree->function == nullptr) return std::nullopt;
   const Object definition = syntax::definition_of(function);
@@ -65,6 +63,11 @@ bool is_empty_dict(const Object& object) {
 }
 
 }  // namespace
+
+bool makes_generator(PyObject* code) {
+  constexpr int kGenerators = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+  return (reinterpret_cast<PyCodeObject*>(code)->co_flags & kGenerators) != 0;
+}
 
 bool is_module_call(PyObject* wrapped) {
   if (!PyMethod_Check(wrapped)) return false;
@@ -111,9 +114,14 @@ std::vector<python::Object> cut_callee(const speculate::Reason& reason) {
   const Object& function = reason.callee;
   if (!function || !PyFunction_Check(function.get())) return {};
   const python::ErrorScope scope;
-  const Object is_users = python::import_attribute("torchjanus.regions", "is_users");
-  const Object file = python::attribute(PyFunction_GET_CODE(function.get()), "co_filename");
-  if (!python::call(is_users.get(), {file.get()}).is(Py_True)) return {};
+  try {
+    const Object is_users = python::import_attribute("torchjanus.regions", "is_users");
+    const Object file = python::attribute(PyFunction_GET_CODE(function.get()), "co_filename");
+    if (!python::call(is_users.get(), {file.get()}).is(Py_True)) return {};
+  } catch (const python::ErrorSet&) {
+    log("speculate", cat("a callee is not cut: ", python::take_error_message()));
+    return {};
+  }
   std::vector<Object> regions = outline(function.get(), /*may_be_whole=*/false).regions;
   if (!regions.empty())
     log("speculate", cat("the function of ", reason.describe(), " is cut where it is called"));

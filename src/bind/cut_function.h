@@ -35,6 +35,9 @@ Outlined outline(PyObject* function, bool may_be_whole);
 /// is no such function, or nothing to cut in it. Never raises.
 std::vector<python::Object> cut_callee(const speculate::Reason& reason);
 
+/// Whether the code makes a generator or coroutine, whose body is never a region.
+bool makes_generator(PyObject* code);
+
 /// Whether calling the module only calls its forward: it has no hooks, all modules together have
 /// none, nothing is traced, and the instance has no `forward` attribute.
 bool calls_only_forward(PyObject* module);

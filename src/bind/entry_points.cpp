@@ -117,9 +117,12 @@ class Watch {
   CallTree tree_;
   /// Keeps the keys of the tree alive.
   std::unordered_map<const void*, Object> codes_;
-  /// By code: the regions of entry points; none where it can't be one.
-  std::unordered_map<const void*, std::vector<Object>> known_;
-  std::vector<Object> known_codes_;
+  /// The regions of an entry point; none where the function can't be one.
+  struct Known {
+    Object code;  ///< kept alive, as it is the key
+    std::vector<Object> regions;
+  };
+  std::unordered_map<const void*, Known> known_;
   WatchReport seen_;
 
   const double start_ = now();
@@ -237,12 +240,11 @@ void Watch::convert_repeated() {
 CallTree::Choice Watch::choose(PyObject* code) {
   using Choice = CallTree::Choice;
   if (const auto known = known_.find(code); known != known_.end()) {
-    const bool is_open = std::ranges::any_of(known->second, [](const Object& region) {
+    const bool is_open = std::ranges::any_of(known->second.regions, [](const Object& region) {
       return !dispatcher_of_region(region.get())->is_disabled();
     });
     return is_open ? Choice::skip : Choice::below;
   }
-  constexpr int kNever = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
   const auto* fields = reinterpret_cast<PyCodeObject*>(code);
   const std::string name = speculate::text_of(fields->co_name);
   if (name == "__init__") return Choice::skip;  // the program is still being set up
@@ -250,7 +252,7 @@ CallTree::Choice Watch::choose(PyObject* code) {
   const std::string file = file_of(code);
   const Object may_be = python::import_attribute("torchjanus.regions", "may_be_entry_point");
   if (python::call(may_be.get(), {python::string(file).get()}).is(Py_True)) {
-    if ((fields->co_flags & kNever) == 0) return Choice::take;
+    if (!makes_generator(code)) return Choice::take;
     describe(code, "it is a generator or coroutine");
   } else if (file.starts_with('<') && !file.starts_with("<frozen ")) {
     describe(code, "no file has its source");
@@ -273,8 +275,7 @@ WatchReport Watch::told() const {
 }
 
 void Watch::convert(PyObject* code) {
-  std::vector<Object>& regions = known_[code];
-  known_codes_.push_back(Object::borrow(code));
+  known_[code] = {Object::borrow(code), {}};
   const std::vector<Object> functions = functions_with(code);
   if (functions.empty()) return describe(code, "the function is gone");
   // Wrappers of a decorator, for instance: each calls another function.
@@ -285,10 +286,9 @@ void Watch::convert(PyObject* code) {
   log("speculate",
       cat("an entry point: ", speculate::describe_object(function), ", ", made.size(), " regions"));
   if (made.empty()) return;
-  regions = made;
+  known_[code].regions = made;
   PyObject* replaced = PyFunction_GET_CODE(function);
-  known_[replaced] = made;
-  known_codes_.push_back(Object::borrow(replaced));
+  known_[replaced] = {Object::borrow(replaced), made};
 }
 
 // --- the clock -----------------------------------------------------------------------------------

@@ -85,9 +85,7 @@ bool has_source(FunctionObject* function) {
     dispatcher.disable(Reason{ReasonCode::no_source, why, {}});
     return false;
   }
-  const int flags =
-      reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function->function))->co_flags;
-  if ((flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0) {
+  if (makes_generator(PyFunction_GET_CODE(function->function))) {
     dispatcher.disable(Reason{ReasonCode::generator, dispatcher.name(), {}});
     return false;
   }

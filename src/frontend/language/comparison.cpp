@@ -7,7 +7,6 @@
 
 #include "frontend/control/optional.h"
 #include "frontend/control/run_time_items.h"
-#include "frontend/core/class_entry.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/keys.h"
@@ -296,26 +295,6 @@ Value dict_equality(Interpreter& interpreter, CompareOperator op, const Dictiona
   return flag_value(interpreter, negated(interpreter, truth_of(interpreter, equal)));
 }
 
-/// Whether the object is a constant, or a text whose class is derived from str and compares as str
-/// does (a member of an enumeration of texts).
-bool compares_by_content(Interpreter& interpreter, CompareOperator op, const Known& known) {
-  PyObject* const object = known.object.get();
-  if (is_immutable_constant(object)) return true;
-  if (!PyUnicode_Check(object)) return false;
-  const Object name = Object::steal(PyUnicode_InternFromString(comparison_method(op)));
-  return class_entry(interpreter, Py_TYPE(object), comparison_method(op)) ==
-         _PyType_Lookup(&PyUnicode_Type, name.get());
-}
-
-/// Compares two objects now, which are assumed to stay.
-Value compare_known(Interpreter& interpreter, CompareOperator op, const Known& left,
-                    const Known& right) {
-  interpreter.assume_identity(left);
-  interpreter.assume_identity(right);
-  return interpreter.constant(interpreter.must(
-      PyObject_RichCompare(left.object.get(), right.object.get(), python_comparison(op))));
-}
-
 Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& left,
                      const Known& right, const Value& left_value, const Value& right_value) {
   PyObject* a = left.object.get();
@@ -331,10 +310,12 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
   if (plain(a) && plain(b) && is_equality && one.object != nullptr && other.object != nullptr)
     return interpreter.boolean(interpreter.identities.are_one(interpreter, one, other) ==
                                (op == CompareOperator::Eq));
-  if (plain(a) && plain(b)) return compare_known(interpreter, op, left, right);
-  if (compares_by_content(interpreter, op, left) &&
-      compares_by_content(interpreter, reflected(op), right))
-    return compare_known(interpreter, op, left, right);
+  if (plain(a) && plain(b)) {
+    interpreter.assume_identity(left);
+    interpreter.assume_identity(right);
+    return interpreter.constant(
+        interpreter.must(PyObject_RichCompare(a, b, python_comparison(op))));
+  }
   return compare_instances(interpreter, op, left_value, right_value);
 }
 

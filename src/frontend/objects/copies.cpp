@@ -11,6 +11,7 @@
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
+#include "frontend/objects/attribute_lookup.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/instances.h"
 #include "frontend/objects/special_callables.h"
@@ -60,14 +61,6 @@ bool is_copied_by_attributes(Interpreter& interpreter, PyTypeObject* type, const
   return true;
 }
 
-bool has_slots(PyTypeObject* type) {
-  for (const Object& base : python::elements(type->tp_mro))
-    if (PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(base.get())->tp_dict, "__slots__") !=
-        nullptr)
-      return true;
-  return false;
-}
-
 /// The attributes of an object that is nothing else, and another object of its class without any;
 /// null for other objects.
 struct Parts {
@@ -79,7 +72,8 @@ Parts parts_of(Interpreter& interpreter, const Value& original, const Copying& c
   const bool is_object = as<Instance>(original) != nullptr || as<Known>(original) != nullptr;
   if (!is_object || (class_of(original)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return {};
   PyTypeObject* const type = class_of(original);
-  if (has_slots(type) || !is_copied_by_attributes(interpreter, type, copying)) return {};
+  const bool is_attributes = type->tp_dictoffset != 0 && !has_slots(type);
+  if (!is_attributes || !is_copied_by_attributes(interpreter, type, copying)) return {};
   // Python asks the object itself, which may have a `__getattribute__`.
   if (attribute_or_null(interpreter, original, copying.method) != nullptr) return {};
   const Value copy = call_object_new(
