@@ -1,11 +1,12 @@
 """Runs the programs of tests/frameworks eagerly and under `torchjanus run`, and compares them.
 
-    python tools/frameworks.py [PROGRAM…] [--rounds N] [--output FOLDER] [--page]
+    python tools/frameworks.py [PROGRAM…] [--rounds N] [--times N] [--output FOLDER] [--page]
 
 Each round runs each program twice, one after the other: as `python PROGRAM` and as `torchjanus run PROGRAM`, each
 in a process of its own with one thread. What they print must be equal, line by line. The first converted run finds
-no compiled kernels on disk, those after it find what that one left. Writes frameworks.json; `--page` makes
-docs/frameworks.md of it.
+no compiled kernels on disk, those after it find what that one left. `--times` makes each program that many times as
+long as it is by itself: its only argument is the count of its steps or epochs. Writes frameworks.json; `--page`
+makes docs/frameworks.md of it.
 """
 
 import argparse
@@ -33,6 +34,9 @@ PACKAGES = (
     "transformers", "accelerate", "lightning", "timm", "torchvision", "torch-geometric", "stable-baselines3",
     "gymnasium", "torchmetrics", "tqdm", "numpy",
 )  # fmt: skip
+LENGTH = re.compile(
+    r"^[A-Z]+ = int\(sys\.argv\[1\]\) if len\(sys\.argv\) > 1 else (\d+)$", re.MULTILINE
+)
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:e[-+]?\d+)?|nan|inf", re.IGNORECASE)
 TOLERANCE = 1e-3  # of a number that is not exactly equal: relative, or absolute below 1
 LIMIT = 900  # seconds that a program may take
@@ -57,13 +61,25 @@ def environment(cache: Path) -> dict[str, str]:
     return {**os.environ, **one, **quiet, "TORCHJANUS_CACHE": str(cache)}
 
 
-def run(program: Path, cache: Path, *, converted: bool) -> Run:
+def length(program: Path) -> int:
+    """How many steps or epochs it makes if it is given no argument."""
+    found = LENGTH.search(program.read_text())
+    if found is None:
+        raise ValueError(
+            f"{program}: no line 'STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else …'"
+        )
+    return int(found.group(1))
+
+
+def run(program: Path, cache: Path, *, converted: bool, times: int = 1) -> Run:
+    """The program in a process of its own; it is told its length only if that is not what it has by itself."""
+    arguments = [] if times == 1 else [str(times * length(program))]
     with tempfile.TemporaryDirectory() as folder:
         stats = Path(folder) / "stats.json"
         how = ["-m", "torchjanus", "run", "--stats", str(stats)] if converted else []
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         done = subprocess.run(
-            [sys.executable, *how, str(program)], capture_output=True, text=True, cwd=folder,
+            [sys.executable, *how, str(program), *arguments], capture_output=True, text=True, cwd=folder,
             env=environment(cache), timeout=LIMIT,
         )  # fmt: skip
         wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -178,12 +194,14 @@ def _reason(found: Mapping[str, Any], milliseconds: float | None) -> dict[str, A
     }
 
 
-def measure(program: Path, rounds: int) -> dict[str, Any]:
+def measure(program: Path, rounds: int, times: int) -> dict[str, Any]:
     """A program's row of the table."""
     with tempfile.TemporaryDirectory() as cache:
         pairs = []
         for _ in range(rounds):
-            pairs.append([run(program, Path(cache), converted=each) for each in (False, True)])
+            pairs.append(
+                [run(program, Path(cache), converted=each, times=times) for each in (False, True)]
+            )
     row: dict[str, Any] = {"title": _title(program)}
     for code in (each for pair in pairs for each in pair if each.code):
         row["failed"] = code.errors.splitlines()[-8:]
@@ -227,8 +245,8 @@ def _title(program: Path) -> str:
     return program.read_text().split('"""')[1].split("\n")[0].rstrip(".")
 
 
-def about(rounds: int) -> dict[str, Any]:
-    found = {**record.about(rounds), "threads": 1, "packages": {}}
+def about(rounds: int, times: int) -> dict[str, Any]:
+    found = {**record.about(rounds), "threads": 1, "times": times, "packages": {}}
     for package in PACKAGES:
         found["packages"][package] = importlib.metadata.version(package)
     return found
@@ -284,14 +302,17 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
+        "--times", type=int, default=1, help="the length of each program, in its own lengths"
+    )
+    parser.add_argument(
         "--page", action="store_true", help="make docs/frameworks.md of the results"
     )
     record.add_output(parser)
     options = parser.parse_args()
     names = options.programs or sorted(each.stem for each in PROGRAMS.glob("*.py"))
-    of_run, rows = about(options.rounds), {}
+    of_run, rows = about(options.rounds, options.times), {}
     for name in names:
-        rows[name] = measure(PROGRAMS / f"{name}.py", options.rounds)
+        rows[name] = measure(PROGRAMS / f"{name}.py", options.rounds, options.times)
         print(summary(name, rows[name]), flush=True)
         record.write(options.output, "frameworks", of_run, rows)
     if options.page:

@@ -1,5 +1,7 @@
 """accelerate: a text classifier with accumulated gradients, a schedule and gathered metrics."""
 
+import sys
+
 import torch.nn.functional as F
 from accelerate import Accelerator
 from accelerate.utils import set_seed
@@ -7,6 +9,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import torch
 from torch import nn
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 
 set_seed(42)
 accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
@@ -31,7 +35,7 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
 schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=5e-3, total_steps=160)
 model, optimizer, loader, schedule = accelerator.prepare(model, optimizer, loader, schedule)
 
-for epoch in range(5):
+for epoch in range(EPOCHS):
     model.train()
     for x, y in loader:
         with accelerator.accumulate(model):

@@ -1,10 +1,14 @@
 """Graph attention over one graph: two layers with several heads, ELU and dropout."""
 
+import sys
+
 import torch.nn.functional as F
 from torch_geometric.nn import GATConv
 from torch_geometric.utils import add_self_loops, to_undirected
 
 import torch
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 
 torch.manual_seed(2)
 nodes, classes = 250, 3
@@ -33,7 +37,7 @@ class GAT(torch.nn.Module):
 
 model = GAT()
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
-for epoch in range(300):
+for epoch in range(EPOCHS):
     model.train()
     optimizer.zero_grad()
     scores = model(features, edges)

@@ -1,11 +1,15 @@
 """A graph convolutional network that classifies the nodes of one graph, in the manner of torch-geometric's example."""
 
+import sys
+
 import torch.nn.functional as F
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 from torch_geometric.utils import to_undirected
 
 import torch
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 
 torch.manual_seed(0)
 nodes, classes = 400, 4
@@ -61,7 +65,7 @@ def test():
     ]
 
 
-for epoch in range(1, 301):
+for epoch in range(1, EPOCHS + 1):
     loss = train()
     train_acc, test_acc = test()
     if epoch % 20 == 0:

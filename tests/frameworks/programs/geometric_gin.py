@@ -1,5 +1,7 @@
 """Graph classification: GIN layers over batches of graphs of various sizes, pooled by sums."""
 
+import sys
+
 import torch.nn.functional as F
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
@@ -8,6 +10,8 @@ from torch_geometric.utils import to_undirected
 
 import torch
 from torch import nn
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 10
 
 torch.manual_seed(4)
 
@@ -54,7 +58,7 @@ class GIN(nn.Module):
 
 model = GIN()
 optimizer = torch.optim.Adam(model.parameters(), lr=0.005)
-for epoch in range(10):
+for epoch in range(EPOCHS):
     model.train()
     total = 0.0
     for data in training:

@@ -1,11 +1,15 @@
 """A LightningModule with automatic optimisation: a classifier, logged metrics, validation, a schedule."""
 
+import sys
+
 import lightning as L
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 import torch
 from torch import nn
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 
 
 class Classifier(L.LightningModule):
@@ -55,7 +59,7 @@ data = TensorDataset(centers[labels] + 1.5 * torch.randn(3200, 32), labels)
 training, validation = torch.utils.data.random_split(data, [2560, 640])
 model = Classifier()
 trainer = L.Trainer(
-    max_epochs=5, accelerator="cpu", gradient_clip_val=1.0, logger=False, enable_checkpointing=False,
+    max_epochs=EPOCHS, accelerator="cpu", gradient_clip_val=1.0, logger=False, enable_checkpointing=False,
     enable_progress_bar=False, enable_model_summary=False,
 )  # fmt: skip
 trainer.fit(

@@ -1,11 +1,15 @@
 """A plain loop with Lightning Fabric: a small convolutional network, gradients accumulated over two batches."""
 
+import sys
+
 import torch.nn.functional as F
 from lightning.fabric import Fabric
 from torch.utils.data import DataLoader, TensorDataset
 
 import torch
 from torch import nn
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 
 fabric = Fabric(accelerator="cpu", devices=1)
 fabric.seed_everything(5)
@@ -23,7 +27,7 @@ loader = fabric.setup_dataloaders(
     DataLoader(TensorDataset(images, labels), batch_size=16, shuffle=True)
 )
 
-for epoch in range(5):
+for epoch in range(EPOCHS):
     right = 0
     for index, (x, y) in enumerate(loader):
         accumulating = index % 2 == 0

@@ -1,11 +1,15 @@
 """A GAN of points on a ring, in Lightning, with toggled optimizers."""
 
+import sys
+
 import lightning as L
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 import torch
 from torch import nn
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 6
 
 
 def mlp(inputs: int, outputs: int) -> nn.Sequential:
@@ -71,7 +75,7 @@ angle = 6.2832 * torch.rand(2048)
 data = TensorDataset(2 * torch.stack([angle.cos(), angle.sin()], 1) + 0.05 * torch.randn(2048, 2))
 model = Gan()
 trainer = L.Trainer(
-    max_epochs=6, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    max_epochs=EPOCHS, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
     enable_model_summary=False,
 )  # fmt: skip
 trainer.fit(model, DataLoader(data, batch_size=64, shuffle=True))

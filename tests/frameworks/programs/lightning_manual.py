@@ -1,11 +1,15 @@
 """A LightningModule with manual optimisation: an autoencoder with two optimizers and accumulated gradients."""
 
+import sys
+
 import lightning as L
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 import torch
 from torch import nn
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 6
 
 
 class Autoencoder(L.LightningModule):
@@ -49,7 +53,7 @@ L.seed_everything(3)
 data = torch.randn(2000, 6) @ torch.randn(6, 64) + 0.1 * torch.randn(2000, 64)
 model = Autoencoder()
 trainer = L.Trainer(
-    max_epochs=6, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    max_epochs=EPOCHS, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
     enable_model_summary=False,
 )  # fmt: skip
 trainer.fit(model, DataLoader(TensorDataset(data), batch_size=32, shuffle=True))

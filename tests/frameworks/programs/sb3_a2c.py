@@ -1,10 +1,14 @@
 """stable-baselines3's A2C on Pendulum: a Gaussian policy, many short rollouts, a learning rate that falls."""
 
+import sys
+
 from stable_baselines3 import A2C
 from stable_baselines3.common.callbacks import BaseCallback, EveryNTimesteps
 from stable_baselines3.common.env_util import make_vec_env
 
 from torch import nn
+
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 8000
 
 
 class Show(BaseCallback):
@@ -26,7 +30,7 @@ model = A2C(
     policy_kwargs=dict(net_arch=[64, 64], activation_fn=nn.ReLU), seed=3, device="cpu",
 )  # fmt: skip
 model.learn(
-    total_timesteps=8000, callback=EveryNTimesteps(n_steps=800, callback=Show()), log_interval=None
+    total_timesteps=STEPS, callback=EveryNTimesteps(n_steps=800, callback=Show()), log_interval=None
 )
 action, _ = model.predict(env.reset(), deterministic=True)
 print("actions", action.ravel().tolist())

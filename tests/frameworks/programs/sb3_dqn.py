@@ -1,9 +1,13 @@
 """stable-baselines3's DQN on CartPole, with a replay buffer and a target network."""
 
+import sys
+
 from stable_baselines3 import DQN
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
+
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
 
 
 class ShowLoss(BaseCallback):
@@ -20,7 +24,7 @@ model = DQN(
     gradient_steps=2, target_update_interval=200, exploration_fraction=0.3, policy_kwargs=dict(net_arch=[64, 64]),
     seed=5, device="cpu",
 )  # fmt: skip
-model.learn(total_timesteps=4000, callback=ShowLoss(), log_interval=None)
+model.learn(total_timesteps=STEPS, callback=ShowLoss(), log_interval=None)
 mean, spread = evaluate_policy(
     model, make_vec_env("CartPole-v1", n_envs=1, seed=6), n_eval_episodes=4
 )

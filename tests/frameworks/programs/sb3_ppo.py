@@ -1,9 +1,13 @@
 """stable-baselines3's PPO on CartPole, with a callback that prints what was logged."""
 
+import sys
+
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
+
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
 
 
 class ShowLosses(BaseCallback):
@@ -32,7 +36,7 @@ model = PPO(
     seed=1,
     device="cpu",
 )
-model.learn(total_timesteps=4000, callback=ShowLosses(), log_interval=None)
+model.learn(total_timesteps=STEPS, callback=ShowLosses(), log_interval=None)
 mean, spread = evaluate_policy(
     model, make_vec_env("CartPole-v1", n_envs=1, seed=2), n_eval_episodes=5
 )

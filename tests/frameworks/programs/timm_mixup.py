@@ -1,5 +1,7 @@
 """Mixup and CutMix of timm's, with soft targets, in front of a small ConvNeXt."""
 
+import sys
+
 import timm
 from timm.data import Mixup
 from timm.loss import SoftTargetCrossEntropy
@@ -7,6 +9,8 @@ from timm.utils import random_seed
 from torch.utils.data import DataLoader, TensorDataset
 
 import torch
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 4
 
 random_seed(3)
 labels = torch.randint(0, 4, (480,))
@@ -24,7 +28,7 @@ mixup = Mixup(
 criterion = SoftTargetCrossEntropy()
 optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
 
-for epoch in range(4):
+for epoch in range(EPOCHS):
     model.train()
     total = 0.0
     for x, y in loader:

@@ -1,11 +1,15 @@
 """A narrow ResNet of timm's: SGD, EMA of the weights, an evaluation of both after each epoch."""
 
+import sys
+
 import timm
 import torch.nn.functional as F
 from timm.utils import AverageMeter, ModelEmaV3, accuracy
 from torch.utils.data import DataLoader, TensorDataset
 
 import torch
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 4
 
 torch.manual_seed(1)
 
@@ -37,7 +41,7 @@ def validate(network: torch.nn.Module) -> float:
     return meter.avg
 
 
-for epoch in range(4):
+for epoch in range(EPOCHS):
     model.train()
     losses = AverageMeter()
     for x, y in training:

@@ -1,5 +1,7 @@
 """A small ViT of timm's: AdamW from timm's factory, label smoothing, a cosine schedule with warm-up."""
 
+import sys
+
 import timm
 from timm.loss import LabelSmoothingCrossEntropy
 from timm.optim import create_optimizer_v2
@@ -7,6 +9,8 @@ from timm.scheduler import CosineLRScheduler
 from torch.utils.data import DataLoader, TensorDataset
 
 import torch
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 
 torch.manual_seed(0)
 labels = torch.randint(0, 6, (640,))
@@ -26,14 +30,13 @@ model = timm.create_model(
     drop_path_rate=0.1,
 )
 optimizer = create_optimizer_v2(model, opt="adamw", lr=2e-3, weight_decay=0.05)
-epochs = 5
 schedule = CosineLRScheduler(
-    optimizer, t_initial=epochs * len(loader), warmup_t=20, warmup_lr_init=1e-5, t_in_epochs=False
+    optimizer, t_initial=EPOCHS * len(loader), warmup_t=20, warmup_lr_init=1e-5, t_in_epochs=False
 )
 criterion = LabelSmoothingCrossEntropy(0.1)
 
 updates = 0
-for epoch in range(epochs):
+for epoch in range(EPOCHS):
     model.train()
     total, right = 0.0, 0
     for x, y in loader:

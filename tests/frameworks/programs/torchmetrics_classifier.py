@@ -1,5 +1,7 @@
 """A classifier with workers, a progress bar and torchmetrics in training and validation."""
 
+import sys
+
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, Dataset
 from torchmetrics import MeanMetric, MetricCollection
@@ -13,6 +15,7 @@ from tqdm import tqdm
 import torch
 from torch import nn
 
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 4
 CLASSES = 5
 
 
@@ -43,7 +46,7 @@ if __name__ == "__main__":
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     metrics = MetricCollection([MulticlassAccuracy(CLASSES), MulticlassF1Score(CLASSES)])
     confusion, mean_loss = MulticlassConfusionMatrix(CLASSES), MeanMetric()
-    for epoch in range(4):
+    for epoch in range(EPOCHS):
         model.train()
         bar = tqdm(training, desc=f"epoch {epoch}")
         for x, y in bar:

@@ -1,8 +1,12 @@
 """A BERT classifier in a plain loop, with padded batches of varying length and an evaluation after each epoch."""
 
+import sys
+
 from transformers import BertConfig, BertForSequenceClassification
 
 import torch
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 3
 
 torch.manual_seed(0)
 
@@ -35,7 +39,7 @@ model = BertForSequenceClassification(config)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 training, validation = batches(60, 1), batches(10, 2)
 
-for epoch in range(3):
+for epoch in range(EPOCHS):
     model.train()
     total = 0.0
     for batch in training:

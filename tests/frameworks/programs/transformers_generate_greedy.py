@@ -1,8 +1,12 @@
 """Texts from a small GPT-2, by the most likely token each time."""
 
+import sys
+
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import torch
+
+PROMPTS = int(sys.argv[1]) if len(sys.argv) > 1 else 8
 
 torch.manual_seed(0)
 config = GPT2Config(
@@ -16,7 +20,7 @@ config = GPT2Config(
 )
 model = GPT2LMHeadModel(config).eval()
 
-for prompt in range(8):
+for prompt in range(PROMPTS):
     tokens = torch.randint(1, 96, (4, 6 + prompt % 3))
     mask = torch.ones_like(tokens)
     given = model.generate(

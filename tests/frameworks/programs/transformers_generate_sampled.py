@@ -1,8 +1,12 @@
 """Texts from a small Llama-like model: sampled with temperature, top-k and top-p, prompts padded on the left."""
 
+import sys
+
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
 import torch
+
+BATCHES = int(sys.argv[1]) if len(sys.argv) > 1 else 8
 
 torch.manual_seed(0)
 config = LlamaConfig(
@@ -15,7 +19,7 @@ settings = GenerationConfig(
     repetition_penalty=1.1,
 )  # fmt: skip
 
-for batch in range(8):
+for batch in range(BATCHES):
     lengths = torch.randint(3, 10, (3,))
     prompts = torch.zeros(3, 10, dtype=torch.long)
     for row, length in enumerate(lengths.tolist()):

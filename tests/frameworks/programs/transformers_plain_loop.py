@@ -1,10 +1,14 @@
 """A small GPT-2 in a plain loop: AdamW, a linear schedule with warm-up, clipped gradients."""
 
+import sys
+
 from torch.optim import AdamW
 from torch.utils.data import DataLoader, TensorDataset
 from transformers import GPT2Config, GPT2LMHeadModel, get_linear_schedule_with_warmup
 
 import torch
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 
 torch.manual_seed(0)
 patterns = torch.randint(0, 64, (512, 8)).repeat(1, 4)
@@ -21,14 +25,13 @@ model = GPT2LMHeadModel(
     )
 )
 optimizer = AdamW(model.parameters(), lr=2e-3, weight_decay=0.01)
-epochs = 5
 schedule = get_linear_schedule_with_warmup(
-    optimizer, num_warmup_steps=10, num_training_steps=epochs * len(loader)
+    optimizer, num_warmup_steps=10, num_training_steps=EPOCHS * len(loader)
 )
 
 model.train()
 step = 0
-for epoch in range(epochs):
+for epoch in range(EPOCHS):
     for (batch,) in loader:
         outputs = model(input_ids=batch, labels=batch)
         outputs.loss.backward()

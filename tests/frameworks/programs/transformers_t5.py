@@ -1,8 +1,12 @@
 """A T5 that learns to reverse sequences; then it generates."""
 
+import sys
+
 from transformers import T5Config, T5ForConditionalGeneration
 
 import torch
+
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 150
 
 torch.manual_seed(0)
 config = T5Config(
@@ -11,9 +15,9 @@ config = T5Config(
 )  # fmt: skip
 model = T5ForConditionalGeneration(config)
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=150)
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=STEPS)
 
-for step in range(150):
+for step in range(STEPS):
     source = torch.randint(2, 32, (16, 10))
     labels = torch.cat([source.flip(1), torch.ones(16, 1, dtype=torch.long)], 1)
     loss = model(input_ids=source, attention_mask=torch.ones_like(source), labels=labels).loss

@@ -1,5 +1,6 @@
 """A Trainer with its own compute_loss and metrics: a BERT classifier with label smoothing by hand."""
 
+import sys
 import tempfile
 
 import numpy as np
@@ -15,6 +16,8 @@ from transformers import (
 from transformers.trainer_callback import PrinterCallback
 
 import torch
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 4
 
 
 def examples(count: int, seed: int) -> TensorDataset:
@@ -66,7 +69,7 @@ config = BertConfig(
 model = BertForSequenceClassification(config)
 with tempfile.TemporaryDirectory() as folder:
     arguments = TrainingArguments(
-        folder, per_device_train_batch_size=16, num_train_epochs=4, learning_rate=2e-3, lr_scheduler_type="cosine",
+        folder, per_device_train_batch_size=16, num_train_epochs=EPOCHS, learning_rate=2e-3, lr_scheduler_type="cosine",
         logging_steps=25, eval_strategy="epoch", save_strategy="no", report_to="none", disable_tqdm=True,
         remove_unused_columns=False, label_names=["labels"], use_cpu=True,
     )  # fmt: skip

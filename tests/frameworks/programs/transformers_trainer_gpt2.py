@@ -1,5 +1,6 @@
 """A small GPT-2, trained on repeating sequences by the Trainer."""
 
+import sys
 import tempfile
 
 from torch.utils.data import Dataset
@@ -7,6 +8,8 @@ from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, 
 from transformers.trainer_callback import PrinterCallback
 
 import torch
+
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 200
 
 
 class Repeats(Dataset):
@@ -41,7 +44,7 @@ with tempfile.TemporaryDirectory() as folder:
     arguments = TrainingArguments(
         output_dir=folder,
         per_device_train_batch_size=8,
-        max_steps=200,
+        max_steps=STEPS,
         learning_rate=1e-3,
         warmup_steps=20,
         logging_steps=20,

@@ -1,11 +1,15 @@
 """A plain loop over a DataLoader with worker processes and two nested progress bars."""
 
+import sys
+
 import torch.nn as nn
 import torch.optim as optim
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm, trange
 
 import torch
+
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 
 
 class Functions(Dataset):
@@ -33,7 +37,7 @@ def main():
     optimizer = optim.RMSprop(model.parameters(), lr=1e-3)
     scheduler = optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, factor=0.5)
     best = float("inf")
-    for epoch in trange(5, desc="epochs"):
+    for epoch in trange(EPOCHS, desc="epochs"):
         running_loss = 0.0
         for i, (x, y) in enumerate(tqdm(loader, leave=False)):
             optimizer.zero_grad()
