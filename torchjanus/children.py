@@ -1,4 +1,4 @@
-"""Counters of the processes that a program forks: each writes a file of its own beside the parent's."""
+"""Counters of the processes that a program starts: each writes a file of its own beside the parent's."""
 
 import json
 import multiprocessing.util
@@ -8,18 +8,24 @@ from typing import Any
 
 from . import _core, report
 
+_kept: list["StatsFiles"] = []
+
 
 class StatsFiles:
     """Writes `file` at the end of this process, and `file.<pid>` at the end of a child that called something converted.
 
-    Children are those of `os.fork` that end as the program does, and those of `multiprocessing` that are forked.
+    Children are those of `os.fork` that end as the program does, and those of `multiprocessing` that are forked or
+    spawned.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, parent: int | None = None) -> None:
+        """`parent`: the process that spawned this one; None: it is the program's first."""
         self.file = file.absolute()  # the program may change the folder
-        self.process = self.parent = os.getpid()
+        self.process = os.getpid()
+        self.parent = self.process if parent is None else parent
         self.calls_before = 0
         os.register_at_fork(after_in_child=self._note_fork)
+        _kept.append(self)  # `multiprocessing` does not keep it
         multiprocessing.util.register_after_fork(self, StatsFiles._write_at_exit)
 
     def _note_fork(self) -> None:
@@ -56,7 +62,7 @@ def _calls() -> int:
 
 
 def _parent_of(file: Path) -> int | None:
-    """The process that forked the one which wrote the file; None if it is not such a file."""
+    """The process that started the one which wrote the file; None if it is not such a file."""
     if not file.suffix[1:].isdigit():
         return None
     try:

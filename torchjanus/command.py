@@ -1,19 +1,17 @@
 """The command line: `torchjanus run [--explain] SCRIPT ARGS…` runs a script with its loops as graphs."""
 
 import argparse
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
 import signal
 import sys
-import sysconfig
 import time
 import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import __version__, _core, children, report, script
+from . import __version__, children, importing, report, spawned
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
         "--stats",
         type=Path,
         metavar="FILE",
-        help="at the end, write counters as JSON; a forked process writes FILE.<its number>",
+        help="at the end, write counters as JSON; a forked or spawned process writes FILE.<its number>",
     )
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
     run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
@@ -57,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     files = children.StatsFiles(options.stats) if options.stats else None
     start = time.perf_counter()
     try:
-        return _run(options.script, options.arguments, is_module=options.module)
+        return _run(options.script, options.arguments, options.stats, is_module=options.module)
     finally:
         if options.explain:
             sys.stdout.flush()
@@ -66,8 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             files.write()
 
 
-def _run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:
-    """Runs a script or module as `__main__`, as python itself would; returns the exit code."""
+def _run(name: str, arguments: Sequence[str], stats: Path | None, *, is_module: bool) -> int:
+    """Runs a script or module as `__main__`, as python itself would; returns the exit code.
+
+    `stats`: where its counters will be written, for the processes that it spawns.
+    """
     if is_module:
         sys.path.insert(0, os.getcwd())
         spec = importlib.util.find_spec(name)
@@ -94,8 +95,7 @@ def _run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:
         )
         return 2
     file = _absolute(path)
-    _install_import_hook(path.resolve().parent)
-    _core.watch_for_entry_points()
+    spawned.convert_from_here(path.resolve().parent, stats)
     sys.argv = [name if spec is None else file, *arguments]
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=file, __spec__=spec, __cached__=None, __annotations__={})
@@ -115,7 +115,7 @@ def _absolute(path: Path) -> str:
 def _execute(source: bytes, file: str, module: types.ModuleType) -> int:
     """Compiles and runs; an uncaught exception is shown without torchjanus's own frames."""
     try:
-        exec(_compile(source, file), module.__dict__)
+        exec(importing.compile_source(source, file), module.__dict__)
     except SystemExit:
         raise
     except BaseException as error:
@@ -133,53 +133,3 @@ def _execute(source: bytes, file: str, module: types.ModuleType) -> int:
 
 def _is_own(code: types.CodeType) -> bool:
     return Path(code.co_filename).parent == Path(__file__).parent
-
-
-def _compile(source: bytes, file: str) -> types.CodeType:
-    """The rewritten code; the plain code if rewriting fails for a reason of our own."""
-    try:
-        return script.compile_script(source, file)
-    except SyntaxError as error:
-        raise error.with_traceback(None) from None
-    except Exception as error:
-        report.internal_error(f"{file} could not be rewritten", error)
-        return compile(source, file, "exec", dont_inherit=True)
-
-
-class _RewritingLoader(importlib.machinery.SourceFileLoader):
-    """Loads a module of the user's own with its regions, past the byte code cache."""
-
-    def get_code(self, fullname: str) -> types.CodeType:
-        path = self.get_filename(fullname)
-        return _compile(self.get_data(path), path)
-
-
-class _UserFileFinder(importlib.abc.MetaPathFinder):
-    """Finds the modules that lie below the script's folder and are not installed packages."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.installed = {
-            Path(sysconfig.get_path(kind)).resolve()
-            for kind in ("stdlib", "platstdlib", "purelib", "platlib")
-        }
-        self.installed.add(Path(__file__).resolve().parent)
-
-    def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: types.ModuleType | None = None,
-    ) -> importlib.machinery.ModuleSpec | None:
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        if spec is None or type(spec.loader) is not importlib.machinery.SourceFileLoader:
-            return None
-        parents = Path(spec.loader.path).resolve().parents
-        if self.folder not in parents or any(place in parents for place in self.installed):
-            return None
-        spec.loader = _RewritingLoader(fullname, spec.loader.path)
-        return spec
-
-
-def _install_import_hook(folder: Path) -> None:
-    sys.meta_path.insert(0, _UserFileFinder(folder))

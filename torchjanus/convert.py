@@ -66,20 +66,22 @@ def converted(f: Any) -> Function | Region:
     raise TypeError(f"not converted by torchjanus: {f!r}")
 
 
-def explain(f: Any) -> str:
+def explain(f: Any = None) -> str:
     """What became a graph, what was assumed, and what stayed imperative and why, as text.
 
     Args:
-        f: What `function` gave: a `Function`, a converted module, or a method that is one.
+        f: What `function` gave: a `Function`, a converted module, or a method that is one. None: everything in the
+            process that was converted, and a summary of ten lines before it.
 
     Returns:
         A report of several lines: counters; the source with a mark at each line (`graph`, `assumed`, `folded`,
-        `after run`, `not taken`, `imperative`, `cut`); reasons; and for each graph its assumptions.
+        `after run`, `not taken`, `imperative`, `cut`); reasons; and for each graph its assumptions. Python's prompt and
+        notebooks show it line by line.
 
     Raises:
         TypeError: `f` was not converted.
     """
-    return report.explain(converted(f))
+    return report.explain_all() if f is None else report.explain(converted(f))
 
 
 def graph(f: Any) -> str:

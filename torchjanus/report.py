@@ -23,23 +23,32 @@ _MODULE_CALL = torch.nn.Module._call_impl.__code__.co_filename
 _reported: set[str] = set()
 
 
-def explain(converted: _core.Function | _core.Region) -> str:
+class Shown(str):
+    """A text of several lines that Python's prompt and notebooks show as it is, not quoted."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def explain(converted: _core.Function | _core.Region) -> Shown:
     """The report on one function or region."""
-    return _explain(converted.snapshot())
+    return Shown(_explain(converted.snapshot()))
 
 
-def explain_all(seconds: float | None = None) -> str:
+def explain_all(seconds: float | None = None) -> Shown:
     """The reports on all functions and regions of the process, which has run for so long."""
     snapshots = _core.all_snapshots()
     told = [each for each in snapshots if was_called(each) or each["reasons"]]
     parts = [first_screen(snapshots, _core.seen_by_watch(), seconds), *map(_explain, told)]
-    return "\n\n".join(parts)
+    return Shown("\n\n".join(parts))
 
 
-def graph(converted: _core.Function | _core.Region) -> str:
+def graph(converted: _core.Function | _core.Region) -> Shown:
     """The graphs in the cache, as compiled, in their textual form."""
     graphs = [each for leaf in leaves(converted.snapshot()) for each in leaf["cache"]]
-    return "\n".join(each["optimised"] for each in graphs)
+    return Shown("\n".join(each["optimised"] for each in graphs))
 
 
 def stats_all() -> dict[str, Any]:

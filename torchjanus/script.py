@@ -8,7 +8,7 @@ import ast
 import copy
 import types
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from . import _core
 from .regions import (
@@ -36,15 +36,25 @@ _BOOKKEEPING_METHODS = {
 
 def compile_script(source: str | bytes, file: str) -> types.CodeType:
     """The code of a module, with its regions. Raises SyntaxError as `compile` does."""
-    tree = ast.parse(source, file)
+
+    def compiled(tree: ast.Module) -> types.CodeType:
+        return compile(tree, file, "exec", dont_inherit=True)
+
+    return compile_tree(ast.parse(source, file), file, compiled)
+
+
+def compile_tree(
+    tree: ast.Module, file: str, compiled: Callable[[ast.Module], types.CodeType]
+) -> types.CodeType:
+    """The code that `compiled` makes of the tree, with regions. Warnings are those of the tree as it was written."""
+    original = compiled(tree)
     rewriter = _Rewriter(file)
     rewriter.rewrite_module(tree)
+    if not (constants := rewriter.builder.constants):
+        return original
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # "str object is not callable": placeholders
-        code = compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
-        if not (constants := rewriter.builder.constants):
-            return code
-        original = compile(source, file, "exec", dont_inherit=True)
+        code = compiled(ast.fix_missing_locations(tree))
     code = _patch_constants(code, constants)
     _note_originals(code, original)
     return code

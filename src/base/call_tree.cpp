@@ -5,16 +5,17 @@
 
 namespace janus {
 
-void CallTree::begin_window(const std::vector<Key>& active, double now) {
+void CallTree::begin_window(const std::vector<Active>& active, double now) {
   window_start_ = now;
-  for (const Key key : active) enter(key, now);
+  for (const auto& [key, is_covered] : active) enter(key, now, is_covered);
 }
 
-void CallTree::enter(Key key, double now) {
+void CallTree::enter(Key key, double now, bool is_covered) {
   Node& caller = active_.empty() ? root_ : *active_.back().node;
   std::unique_ptr<Node>& node = caller.callees[key];
   if (node == nullptr) node = std::make_unique<Node>();
-  active_.push_back({node.get(), now});
+  node->is_covered = is_covered;
+  active_.push_back({key, node.get(), now});
 }
 
 void CallTree::leave(double now) {
@@ -53,13 +54,27 @@ std::set<CallTree::Key> CallTree::helpers() const {
   return found;
 }
 
+std::set<CallTree::Key> CallTree::covered() const {
+  std::set<Key> found;
+  const auto search = [&](const auto& self, const Node& node, bool is_within) -> void {
+    for (const auto& [key, callee] : node.callees) {
+      const bool is_covered = is_within || callee->is_covered;
+      if (is_covered) found.insert(key);
+      self(self, *callee, is_covered);
+    }
+  };
+  search(search, root_, false);
+  return found;
+}
+
 std::vector<CallTree::Key> CallTree::repeated(const Threshold& least,
                                               const std::function<Choice(Key)>& choose) const {
-  const std::set<Key> shared = helpers();
+  const std::set<Key> shared = helpers(), left_out = covered();
   std::vector<std::pair<double, Key>> found;
   const auto search = [&](const auto& self, const Node& caller, uint64_t calls) -> void {
     for (const auto& [key, node] : caller.callees) {
       if (!node->is_marked || node->time < least.share * watched_) continue;
+      if (left_out.contains(key)) continue;
       const bool is_asked = node->calls >= calls && !shared.contains(key);
       const Choice choice = is_asked ? choose(key) : Choice::below;
       if (choice == Choice::take) found.emplace_back(node->time, key);

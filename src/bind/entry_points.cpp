@@ -56,23 +56,36 @@ bool is_of_torch(PyObject* function) {
   return speculate::tensor_access().is_tensor(self);
 }
 
-/// The active calls of this thread, outermost first.
-std::vector<Object> active_codes() {
-  std::vector<Object> codes;
-  Object frame = Object::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
-  while (frame) {
-    auto* raw = reinterpret_cast<PyFrameObject*>(frame.get());
-    codes.push_back(code_of(raw));
-    frame = Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(raw)));
-  }
-  std::ranges::reverse(codes);
-  return codes;
+PyFrameObject* raw(const Object& frame) { return reinterpret_cast<PyFrameObject*>(frame.get()); }
+
+Object caller_of(PyFrameObject* frame) {
+  return Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
 }
 
-bool is_importing(const std::vector<Object>& codes) {
-  return std::ranges::any_of(codes, [](const Object& code) {
-    return file_of(code.get()).starts_with("<frozen importlib");
+/// The active calls of this thread, outermost first.
+std::vector<Object> active_frames() {
+  std::vector<Object> frames;
+  Object frame = Object::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  for (; frame; frame = caller_of(raw(frame))) frames.push_back(frame);
+  std::ranges::reverse(frames);
+  return frames;
+}
+
+bool is_importing(const std::vector<Object>& frames) {
+  return std::ranges::any_of(frames, [](const Object& frame) {
+    return file_of(code_of(raw(frame)).get()).starts_with("<frozen importlib");
   });
+}
+
+/// The regions that were put into this code.
+std::vector<PyObject*> regions_in(PyObject* code) {
+  PyObject* constants = reinterpret_cast<PyCodeObject*>(code)->co_consts;
+  std::vector<PyObject*> found;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); ++i) {
+    PyObject* each = PyTuple_GET_ITEM(constants, i);
+    if (dispatcher_of_region(each) != nullptr) found.push_back(each);
+  }
+  return found;
 }
 
 /// Milliseconds spent on functions of which no graph has run.
@@ -109,14 +122,21 @@ class Watch {
   void describe(PyObject* code, const std::string& why_not);
   bool is_due();
   void open(const std::vector<Object>& active);
+  void enter(PyFrameObject* frame);
+  void remember(const Object& code);
+  bool is_covered(PyFrameObject* caller) const;
   void close();
   void convert_repeated();
   CallTree::Choice choose(PyObject* code);
   void convert(PyObject* code);
 
   CallTree tree_;
-  /// Keeps the keys of the tree alive.
-  std::unordered_map<const void*, Object> codes_;
+  /// A key of the tree.
+  struct Seen {
+    Object code;                     ///< kept alive
+    std::vector<PyObject*> regions;  ///< its constants
+  };
+  std::unordered_map<const void*, Seen> codes_;
   /// The regions of an entry point; none where the function can't be one.
   struct Known {
     Object code;  ///< kept alive, as it is the key
@@ -173,29 +193,28 @@ void Watch::look() {
   if (is_open_ && now() - opened_ > policy::kLongestWindow) close();
   if (has_news_) convert_repeated();
   if (!is_due()) return;
-  const std::vector<Object> active = active_codes();
+  const std::vector<Object> active = active_frames();
   if (!active.empty() && !is_importing(active)) open(active);
 }
 
 void Watch::open(const std::vector<Object>& active) {
-  std::vector<CallTree::Key> keys;
-  for (const Object& code : active) {
-    codes_.emplace(code.get(), code);
-    keys.push_back(code.get());
+  std::vector<CallTree::Active> calls;
+  for (size_t i = 0; i < active.size(); ++i) {
+    const Object code = code_of(raw(active[i]));
+    remember(code);
+    calls.push_back({code.get(), i > 0 && is_covered(raw(active[i - 1]))});
   }
   opened_ = now();
   events_ = 0;
   ++seen_.windows;
   is_open_ = true;
-  tree_.begin_window(keys, opened_);
+  tree_.begin_window(calls, opened_);
   PyEval_SetProfile(profile, nullptr);
 }
 
 void Watch::on_event(PyFrameObject* frame, int event, PyObject* argument) {
   if (event == PyTrace_CALL) {
-    const Object code = code_of(frame);
-    codes_.emplace(code.get(), code);
-    tree_.enter(code.get(), now());
+    enter(frame);
   } else if (event == PyTrace_RETURN) {
     tree_.leave(now());
   } else if (event == PyTrace_C_CALL && is_of_torch(argument)) {
@@ -204,6 +223,29 @@ void Watch::on_event(PyFrameObject* frame, int event, PyObject* argument) {
   }
   ++seen_.events;
   if (++events_ >= events_left_) close();
+}
+
+void Watch::enter(PyFrameObject* frame) {
+  const Object code = code_of(frame);
+  remember(code);
+  // The caller's frame is only made where it is needed.
+  const auto caller = codes_.find(tree_.innermost());
+  const bool may_be = caller != codes_.end() && !caller->second.regions.empty();
+  tree_.enter(code.get(), now(), may_be && is_covered(raw(caller_of(frame))));
+}
+
+void Watch::remember(const Object& code) {
+  if (!codes_.contains(code.get())) codes_[code.get()] = {code, regions_in(code.get())};
+}
+
+/// Whether what the caller calls now may be part of a graph, by a region around that call.
+bool Watch::is_covered(PyFrameObject* caller) const {
+  if (caller == nullptr) return false;
+  const auto seen = codes_.find(code_of(caller).get());
+  if (seen == codes_.end() || seen->second.regions.empty()) return false;
+  const int line = PyFrame_GetLineNumber(caller);
+  return std::ranges::any_of(
+      seen->second.regions, [line](PyObject* region) { return may_run_as_graph_at(region, line); });
 }
 
 /// The place may have become somebody else's meanwhile: sys.setprofile in the window.
@@ -229,9 +271,9 @@ void Watch::convert_repeated() {
       tree_.repeated({.calls = policy::kCallsOfEntryPoint,
                       .share = policy::kShareOfEntryPoint,
                       .within = policy::kCallsWithinEnded},
-                     [&](CallTree::Key key) { return choose(codes_.at(key).get()); });
+                     [&](CallTree::Key key) { return choose(codes_.at(key).code.get()); });
   if (found.empty()) return;
-  for (const CallTree::Key key : found) convert(codes_.at(key).get());
+  for (const CallTree::Key key : found) convert(codes_.at(key).code.get());
   in_vain_ = 0;
   tree_.clear();
   codes_.clear();

@@ -800,6 +800,22 @@ speculate::Dispatcher* dispatcher_of_region(PyObject* object) {
   return &state_of(object).dispatcher;
 }
 
+bool may_run_as_graph_at(PyObject* object, int line) {
+  const RegionState& state = state_of(object);
+  const auto holds = [line](const syntax::Tree& tree) {
+    return line >= first_line(tree) && line <= tree.body.back()->span.end_line;
+  };
+  const auto is_open = [](const Dispatcher& dispatcher) {
+    return !dispatcher.is_disabled() && dispatcher.counters().calls > 1;
+  };
+  if (!holds(*state.tree)) return false;
+  if (!state.cuts->any()) return is_open(state.dispatcher);
+  const auto segments = state.cuts->segments();
+  return std::ranges::any_of(segments, [&](const std::shared_ptr<Segment>& segment) {
+    return holds(*segment->tree) && is_open(segment->dispatcher);
+  });
+}
+
 python::Object region_told(PyObject* region, Dispatcher::Describe describe) {
   return told(state_of(region), describe);
 }

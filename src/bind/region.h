@@ -14,6 +14,10 @@ PyObject* region_type();
 /// The dispatcher of a Region; null if the object is none.
 speculate::Dispatcher* dispatcher_of_region(PyObject* object);
 
+/// Whether this line of its statements is part of a graph, or may still become part of one: they
+/// have run again and again, and are not given up.
+bool may_run_as_graph_at(PyObject* region, int line);
+
 /// What a Region is made of.
 struct RegionParts {
   PyObject* module;  ///< the ast.Module; also the key of the region's facts

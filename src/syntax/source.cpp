@@ -3,9 +3,10 @@
 // definitions at the first line of the code object. A definition is accepted only if compiling it
 // gives the very same code, positions included. So it does not matter how many lambdas share the
 // line. A file that was edited since its import, a rewritten module, or another text of the same
-// name is noticed.
+// name is noticed. Asserts that pytest has rewritten are rewritten here as well.
 #include "syntax/source.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <variant>
 
@@ -203,8 +204,35 @@ bool matches(const Candidate& candidate, PyObject* code) {
   }
 }
 
+/// Whether pytest has rewritten the `assert` statements of a code: it calls its helpers by names
+/// that no text can contain.
+bool has_rewritten_asserts(PyObject* code) {
+  constexpr const char* kHelpers[] = {"@pytest_ar", "@py_builtins"};
+  PyObject* names = reinterpret_cast<PyCodeObject*>(code)->co_names;
+  return std::ranges::any_of(kHelpers, [&](const char* helper) {
+    return PySequence_Contains(names, python::string(helper).get()) == 1;
+  });
+}
+
+/// Rewrites the `assert` statements of the candidate as pytest does for a test module, by pytest's
+/// own function. The module then imports the helpers too.
+void rewrite_asserts(Candidate& candidate, std::vector<std::string>& imports) {
+  const Object deepcopy = python::import_attribute("copy", "deepcopy");
+  const Object rewrite = python::import_attribute("_pytest.assertion.rewrite", "rewrite_asserts");
+  const Object copied = python::call(deepcopy.get(), {candidate.node.get()});
+  const Object module = AstBuilder::make(
+      "Module", {{"body", python::list({copied})}, {"type_ignores", python::list({})}}, nullptr);
+  const Object no_text =
+      Object::steal(PyBytes_FromString(""));  // only shown by an option of pytest
+  python::call(rewrite.get(), {module.get(), no_text.get()});
+  const Object body = python::attribute(module.get(), "body");
+  collect_imports(body.get(), imports);
+  candidate.node = python::elements(body.get()).back();
+}
+
 /// The same; tries with and without the names that its module imports.
-bool is_confirmed(Candidate& candidate, const std::vector<std::string>& imports, PyObject* code) {
+bool is_confirmed(Candidate& candidate, std::vector<std::string> imports, PyObject* code) {
+  if (has_rewritten_asserts(code)) rewrite_asserts(candidate, imports);
   candidate.imports = imports;
   if (matches(candidate, code)) return true;
   // Notebooks and doctests compile each statement by itself, without the imports of others.

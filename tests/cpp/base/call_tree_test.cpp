@@ -91,6 +91,32 @@ TEST(CallTree, LooksWithinAStepOnlyForWhatItCallsVeryOften) {
   EXPECT_EQ(tree.repeated(least, take_all), Keys{step});
 }
 
+TEST(CallTree, LeavesOutWhatACoveredCallReaches) {
+  CallTree tree;
+  tree.begin_window({main_of, fit}, 0);
+  const auto run_covered = [&](double start, bool is_covered) {
+    tree.enter(step, start, is_covered);
+    tree.enter(model, start + 1);
+    tree.mark();
+    tree.leave(start + 9);
+    tree.leave(start + 10);
+  };
+  for (int i = 0; i < 3; ++i) run_covered(10.0 * i, true);
+  tree.enter(model, 30);  // another loop calls it too, and it must stay what it is for the first
+  tree.mark();
+  tree.leave(39);
+  tree.end_window(40);
+  const CallTree::Threshold least = {.calls = 3, .share = 0.05, .within = 50};
+  EXPECT_EQ(tree.repeated(least, take_all), Keys{});
+  tree.begin_window({main_of, {fit, true}}, 40);
+  tree.end_window(41);
+  EXPECT_EQ(tree.repeated(least, take_all), Keys{});
+  tree.begin_window({main_of, fit}, 50);
+  for (int i = 5; i < 8; ++i) run_covered(10.0 * i, false);
+  tree.end_window(80);
+  EXPECT_EQ(tree.repeated(least, take_all), Keys{step});
+}
+
 TEST(CallTree, LooksBelowHelpersOfSeveralFunctions) {
   CallTree tree;
   tree.begin_window({main_of, fit}, 0);

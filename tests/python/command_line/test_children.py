@@ -83,3 +83,41 @@ def test_the_program_may_change_its_folder(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     _, stats = run(tmp_path, PROGRAM + "os.chdir('other')\ntrain(2)\n")
     assert stats["functions"] and not list((tmp_path / "other").iterdir())
+
+
+SPAWN = """
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    for target, arguments in ((train, (12,)), (idle, ())):
+        child = context.Process(target=target, args=arguments)
+        child.start()
+        print(child.pid, flush=True)
+        child.join()
+        assert child.exitcode == 0
+"""
+
+
+def test_a_spawned_child_is_converted_and_writes_a_file(tmp_path: Path) -> None:
+    printed, stats = run(tmp_path, PROGRAM + SPAWN)
+    child = tmp_path / f"stats.json.{printed[0]}"
+    assert stats["children"] == [str(child)]
+    told = json.loads(child.read_text())
+    assert max(each["calls"] for each in told["functions"]) == 12
+    assert sorted(tmp_path.glob("stats.json.*")) == [child]
+
+
+def test_a_pool_of_spawned_processes_gives_what_it_gives_eagerly(tmp_path: Path) -> None:
+    pool = """
+    import helper
+
+    if __name__ == "__main__":
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            print(sum(pool.map(helper.square, range(20))))
+    """
+    (tmp_path / "helper.py").write_text(
+        "import torch\n\ndef square(n):\n    total = torch.zeros(())\n"
+        "    for i in range(20):\n        total = total + torch.tensor(float(n * n)) / 20\n"
+        "    return round(total.item(), 3)\n"
+    )
+    printed, _ = run(tmp_path, PROGRAM + textwrap.dedent(pool))
+    assert printed == ["2470.0"]

@@ -228,3 +228,23 @@ def test_functions_without_tensor_work_are_left_alone(package: Path, tmp_path: P
         tmp_path,
     )
     assert "Trainer.training_step" not in hits(functions)
+
+
+def test_what_a_loop_of_the_program_calls_is_left_to_its_region(
+    package: Path, tmp_path: Path
+) -> None:
+    """The step becomes one graph; were the model an entry point of its own, its new code would fit no graph."""
+    program = """
+    for epoch in range(12):
+        for batch in data:
+            optimizer.zero_grad()
+            loss = model.loss(batch)
+            loss.backward()
+            optimizer.step()
+    print(f"{loss.item():.9f}", f"{sum(p.sum().item() for p in model.parameters()):.9f}")
+    """
+    functions = run_both(PROGRAM + textwrap.dedent(program), package, tmp_path)
+    assert [each["name"] for each in functions if each["calls"]] == ["<module>"]
+    (loop,) = (each for each in functions if each["calls"])
+    assert loop["hits"] > 400
+    assert not [each for each in loop["reasons"] if "__code__" in each["sentence"]]

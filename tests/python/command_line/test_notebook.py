@@ -1,0 +1,179 @@
+"""Cells of a notebook: functions and loops in them run as graphs, and what is defined anew counts at once."""
+
+import contextlib
+import io
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import torchjanus
+
+SETUP = """
+    import torch, torchjanus
+    import torch.nn.functional as F
+    from torch import nn
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3)).double()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = torch.randn(32, 8, dtype=torch.float64), torch.randint(0, 3, (32,))
+"""
+
+
+class Notebook:
+    def __init__(self) -> None:
+        self.shell = InteractiveShell()
+
+    def cell(self, text: str) -> tuple[Any, str]:
+        """The value of the cell's last line, and what it printed."""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            done = self.shell.run_cell(textwrap.dedent(text))
+        done.raise_error()
+        return done.result, printed.getvalue()
+
+    def value(self, expression: str) -> Any:
+        return self.cell(expression)[0]
+
+
+@pytest.fixture
+def notebook() -> Iterator[Notebook]:
+    notebook = Notebook()
+    notebook.cell(SETUP)
+    yield notebook
+    torchjanus.unload_ipython_extension(notebook.shell)
+
+
+STEP = """
+    @torchjanus.function
+    def step(x, y):
+        loss = loss_of(x, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+"""
+LOSS = """
+    def loss_of(x, y):
+        return F.cross_entropy(model(x), y) * {factor}
+"""
+EAGER = "loss_of(x, y).item()"
+
+
+def test_a_function_in_a_cell_follows_what_other_cells_define_anew(notebook: Notebook) -> None:
+    notebook.cell(LOSS.format(factor=1))
+    notebook.cell(STEP)
+    for factor in (1, 2):
+        notebook.cell(LOSS.format(factor=factor))
+        for _ in range(6):
+            assert notebook.value(EAGER) == pytest.approx(notebook.value("step(x, y)"), rel=1e-12)
+    assert notebook.value("step.stats()['hits']") >= 4
+
+
+def test_a_cell_that_defines_its_function_anew(notebook: Notebook) -> None:
+    notebook.cell(LOSS.format(factor=1))
+    notebook.cell(STEP)
+    notebook.cell("for _ in range(6): step(x, y)")
+    notebook.cell(STEP.replace("loss.item()", "(loss + 5).item()"))
+    for _ in range(6):
+        assert notebook.value(EAGER) + 5 == pytest.approx(notebook.value("step(x, y)"), rel=1e-12)
+    assert notebook.value("step.stats()['hits']") > 0
+
+
+def test_a_class_that_a_cell_defines_anew(notebook: Notebook) -> None:
+    net = """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 3).double()
+            def forward(self, x):
+                return self.layer(x) * {factor}
+        net = Net()
+    """
+    notebook.cell(net.format(factor=1))
+    notebook.cell("@torchjanus.function\ndef total(x): return net(x).sum().item()")
+    for factor in (1, 10):
+        notebook.cell(net.format(factor=factor))
+        for _ in range(6):
+            eager = notebook.value("net(x).sum().item()")
+            assert notebook.value("total(x)") == pytest.approx(eager, rel=1e-12)
+    assert notebook.value("total.stats()['hits']") > 0
+
+
+def test_reports_are_shown_line_by_line(notebook: Notebook) -> None:
+    notebook.cell(LOSS.format(factor=1))
+    notebook.cell(STEP)
+    notebook.cell("for _ in range(6): step(x, y)")
+    _, printed = notebook.cell("torchjanus.explain(step)")
+    assert "runs as a graph\n" in printed and "\\n" not in printed
+    _, printed = notebook.cell("torchjanus.explain()")
+    assert "torchjanus: " in printed.splitlines()[0] and "\\n" not in printed
+
+
+LOOP = """
+    for i in range(40):
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if i % 10 == 0:
+            print(i, round(loss.item(), 12))
+    def after(steps):
+        total = 0.0
+        for _ in range(steps):
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        return total
+    print(round(after(30), 12))
+"""
+
+
+def hits_by_cells() -> int:
+    return sum(
+        each["hits"] for each in torchjanus.stats()["functions"] if "ipython" in each["file"]
+    )
+
+
+def test_loops_in_cells_run_as_graphs_with_the_extension(notebook: Notebook) -> None:
+    _, eager = notebook.cell(LOOP)
+    assert hits_by_cells() == 0
+    other = Notebook()
+    other.cell(SETUP)
+    other.cell("%load_ext torchjanus\n%load_ext torchjanus")
+    _, converted = other.cell(LOOP)
+    assert converted == eager
+    assert hits_by_cells() >= 50
+    other.cell("%unload_ext torchjanus")
+    before = hits_by_cells()
+    other.cell(LOOP)
+    assert hits_by_cells() == before
+
+
+def test_cells_with_awaits_errors_and_magics_stay_what_they_are(notebook: Notebook) -> None:
+    notebook.cell("%load_ext torchjanus")
+    notebook.cell("import asyncio\nawait asyncio.sleep(0)\nvalue = 3")
+    assert notebook.value("value + 1") == 4
+    with pytest.raises(ZeroDivisionError):
+        notebook.cell("for i in range(5):\n    x.sum() / (1 / (3 - i))")
+    assert notebook.value("i") == 3
+    with pytest.raises(SyntaxError):
+        notebook.cell("for i in range(3): return i")
+    notebook.cell("%time loss = F.cross_entropy(model(x), y)")
+    assert notebook.value("loss.dim()") == 0
+
+
+def test_scripts_run_from_a_cell(notebook: Notebook, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SETUP + STEP + LOSS.format(factor=3)))
+    with script.open("a") as file:
+        file.write("values = [step(x, y) for _ in range(6)]\n")
+    notebook.cell(f"%run {script}")
+    assert notebook.value("step.stats()['hits']") > 0
+    last = notebook.value("values[-1]")
+    assert notebook.value(EAGER) < last

@@ -1,0 +1,62 @@
+"""The modules of a program: they are compiled with regions when they are imported."""
+
+import importlib.abc
+import importlib.machinery
+import sys
+import sysconfig
+import types
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import report, script
+
+
+def compile_source(source: bytes, file: str) -> types.CodeType:
+    """The rewritten code; the plain code if rewriting fails for a reason of our own."""
+    try:
+        return script.compile_script(source, file)
+    except SyntaxError as error:
+        raise error.with_traceback(None) from None
+    except Exception as error:
+        report.internal_error(f"{file} could not be rewritten", error)
+        return compile(source, file, "exec", dont_inherit=True)
+
+
+class _RewritingLoader(importlib.machinery.SourceFileLoader):
+    """Loads a module of the user's own with its regions, past the byte code cache."""
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        path = self.get_filename(fullname)
+        return compile_source(self.get_data(path), path)
+
+
+class _UserFileFinder(importlib.abc.MetaPathFinder):
+    """Finds the modules that lie below the script's folder and are not installed packages."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.installed = {
+            Path(sysconfig.get_path(kind)).resolve()
+            for kind in ("stdlib", "platstdlib", "purelib", "platlib")
+        }
+        self.installed.add(Path(__file__).resolve().parent)
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: types.ModuleType | None = None,
+    ) -> importlib.machinery.ModuleSpec | None:
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or type(spec.loader) is not importlib.machinery.SourceFileLoader:
+            return None
+        parents = Path(spec.loader.path).resolve().parents
+        if self.folder not in parents or any(place in parents for place in self.installed):
+            return None
+        spec.loader = _RewritingLoader(fullname, spec.loader.path)
+        return spec
+
+
+def install_hook(folder: Path) -> None:
+    """From now on, modules below the folder are imported with their regions, if they are not installed packages."""
+    sys.meta_path.insert(0, _UserFileFinder(folder))

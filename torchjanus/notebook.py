@@ -1,0 +1,44 @@
+"""Notebooks and IPython: `%load_ext torchjanus` lets loops in cells run as graphs, as `torchjanus run` does in scripts.
+
+Each statement of a cell is rewritten where IPython compiles it. Functions that packages call in loops are found by
+watching. `%unload_ext torchjanus` leaves the cells after it as they are.
+"""
+
+import ast
+import types
+from typing import Any
+
+from . import _core, report, script
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext torchjanus` calls, with IPython's shell."""
+    if isinstance(shell.compile, _Rewriting):
+        return
+    kind = type(shell.compile)
+    shell.compile.__class__ = type(f"Rewriting{kind.__name__}", (_Rewriting, kind), {})
+    _core.watch_for_entry_points()
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """What `%unload_ext torchjanus` calls."""
+    if isinstance(shell.compile, _Rewriting):
+        shell.compile.__class__ = type(shell.compile).__mro__[2]
+
+
+class _Rewriting:
+    """What is put before the class of IPython's compiler, which compiles a cell statement by statement."""
+
+    def __call__(self, source: Any, filename: str, symbol: str) -> types.CodeType:
+        def compiled(tree: ast.AST) -> types.CodeType:
+            return super(_Rewriting, self).__call__(tree, filename, symbol)  # type: ignore[misc, no-any-return]
+
+        if not isinstance(source, ast.Module) or symbol != "exec":
+            return compiled(source)
+        try:
+            return script.compile_tree(source, filename, compiled)
+        except SyntaxError:
+            raise
+        except Exception as error:
+            report.internal_error(f"rewriting {filename}", error)
+            return compiled(source)
