@@ -15,7 +15,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs test-frameworks bench-frameworks mutations wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
 
 all: build
 
@@ -137,7 +137,9 @@ $(BIN)/frameworks: tests/frameworks/requirements.txt tests/frameworks/mend_torch
 	$(BIN)/python tests/frameworks/mend_torchvision.py
 	touch $@
 
-test-frameworks: build $(BIN)/frameworks
+frameworks: $(BIN)/frameworks
+
+test-frameworks: build frameworks
 	$(BIN)/python -m pytest -n $(JOBS) tests/frameworks
 
 # Plants wrong changes of state, class by class, and shows which tests see them.
@@ -197,8 +199,8 @@ bench-oracles: build
 	$(BIN)/python benchmarks/oracles.py $(KEPT)
 
 # Programs that are built on packages; docs/frameworks.md, unless ARGS name some of them.
-bench-frameworks: build $(BIN)/frameworks
-	$(BIN)/python tools/frameworks.py $(or $(ARGS),--output benchmarks/results --page)
+bench-frameworks: build frameworks
+	$(BIN)/python tools/frameworks.py $(or $(ARGS),--times 1 5 --output benchmarks/results --page)
 
 # docs/benchmarks.md and the README's table, of the results that are there.
 bench-page:

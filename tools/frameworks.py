@@ -1,23 +1,24 @@
 """Runs the programs of tests/frameworks eagerly and under `torchjanus run`, and compares them.
 
-    python tools/frameworks.py [PROGRAM…] [--rounds N] [--times N] [--output FOLDER] [--page]
+    python tools/frameworks.py [PROGRAM…] [--rounds N] [--times N…] [--jobs N] [--output FOLDER] [--page]
 
 Each round runs each program twice, one after the other: as `python PROGRAM` and as `torchjanus run PROGRAM`, each
-in a process of its own with one thread. What they print must be equal, line by line. The first converted run finds
-no compiled kernels on disk, those after it find what that one left. `--times` makes each program that many times as
-long as it is by itself: its only argument is the count of its steps or epochs. Writes frameworks.json; `--page`
-makes docs/frameworks.md of it.
+in a process of its own with one thread. What they print must be equal, line by line. Of several rounds the first
+converted run, which finds no compiled kernels on disk, is left out of the figures. `--times 1 5` runs each program
+in its own length and five times as long: its only argument is the count of its steps or epochs. `--jobs`: programs
+that run at once, on a core each. Writes frameworks.json; `--page` makes docs/frameworks.md of it.
 """
 
 import argparse
+import concurrent.futures
 import importlib.metadata
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,18 +75,31 @@ def length(program: Path) -> int:
 def run(program: Path, cache: Path, *, converted: bool, times: int = 1) -> Run:
     """The program in a process of its own; it is told its length only if that is not what it has by itself."""
     arguments = [] if times == 1 else [str(times * length(program))]
-    with tempfile.TemporaryDirectory() as folder:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryFile("w+") as output,
+        tempfile.TemporaryFile("w+") as errors,
+    ):
         stats = Path(folder) / "stats.json"
         how = ["-m", "torchjanus", "run", "--stats", str(stats)] if converted else []
-        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, *how, str(program), *arguments], capture_output=True, text=True, cwd=folder,
-            env=environment(cache), timeout=LIMIT,
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, *how, str(program), *arguments], stdout=output, stderr=errors, cwd=folder,
+            env=environment(cache),
         )  # fmt: skip
-        wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-        processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        limit = threading.Timer(LIMIT, process.kill)
+        limit.start()
+        _, status, usage = os.wait4(process.pid, 0)  # of this child alone, and those it waited for
+        limit.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        wall = time.perf_counter() - start
         found = json.loads(stats.read_text()) if stats.exists() else None
-        return Run(done.stdout.splitlines(), done.stderr, done.returncode, wall, processor, found)
+        for each in (output, errors):
+            each.seek(0)
+        return Run(
+            output.read().splitlines(), errors.read(), process.returncode, wall,
+            usage.ru_utime + usage.ru_stime, found,
+        )  # fmt: skip
 
 
 def difference(eager: Sequence[str], converted: Sequence[str]) -> tuple[str, str]:
@@ -194,46 +208,44 @@ def _reason(found: Mapping[str, Any], milliseconds: float | None) -> dict[str, A
     }
 
 
-def measure(program: Path, rounds: int, times: int) -> dict[str, Any]:
-    """A program's row of the table."""
-    with tempfile.TemporaryDirectory() as cache:
-        pairs = []
-        for _ in range(rounds):
-            pairs.append(
-                [run(program, Path(cache), converted=each, times=times) for each in (False, True)]
-            )
-    row: dict[str, Any] = {"title": _title(program)}
-    for code in (each for pair in pairs for each in pair if each.code):
-        row["failed"] = code.errors.splitlines()[-8:]
-    results = [difference(eager.lines, converted.lines) for eager, converted in pairs]
-    results += [
-        ("unsteady", "two eager runs differ")
-        for eager, _ in pairs
-        if eager.lines != pairs[0][0].lines
-    ]
-    order = ("equal", "close", "differs", "unsteady")
-    row["output"], row["difference"] = max(results, key=lambda each: order.index(each[0]))
-    row["internal_errors"] = sorted(
-        {
-            line
-            for _, converted in pairs
-            for line in converted.errors.splitlines()
-            if "internal error" in line
-        }
-    )
-    warm = pairs[1:] or pairs
-    row["eager"] = {
-        "processor": _middle(p[0].processor for p in pairs),
-        "wall": _middle(p[0].wall for p in pairs),
-    }
-    row["first"] = {"processor": pairs[0][1].processor, "wall": pairs[0][1].wall}
-    row["converted"] = {
-        "processor": _middle(p[1].processor for p in warm),
-        "wall": _middle(p[1].wall for p in warm),
-    }
-    row.update(conversion(warm[-1][1].stats))
-    row["seconds_until_first_graph"] = (warm[-1][1].stats or {}).get("seconds_until_first_graph")
+def measure(program: Path, rounds: int, lengths: Sequence[int]) -> dict[str, Any]:
+    """A program's row of the table: its figures by length, and what its longest run says of its steps."""
+    row: dict[str, Any] = {"title": _title(program), "lengths": {}}
+    for times in lengths:
+        with tempfile.TemporaryDirectory() as cache:
+            pairs = []
+            for _ in range(rounds):
+                eager, converted = (
+                    run(program, Path(cache), converted=each, times=times) for each in (False, True)
+                )
+                pairs.append((eager, converted))
+        row["lengths"][str(times)] = _figures(pairs)
+        row.update(conversion(pairs[-1][1].stats))
     return row
+
+
+def _figures(pairs: Sequence[tuple[Run, Run]]) -> dict[str, Any]:
+    """Seconds of eager and converted runs, and whether they printed the same."""
+    warm = pairs[1:] or pairs
+    found: dict[str, Any] = {
+        name: {
+            "processor": _middle(each[place].processor for each in warm),
+            "wall": _middle(each[place].wall for each in warm),
+        }
+        for place, name in enumerate(("eager", "converted"))
+    }
+    results = [difference(eager.lines, converted.lines) for eager, converted in pairs]
+    if any(eager.lines != pairs[0][0].lines for eager, _ in pairs):
+        results.append(("unsteady", "two eager runs differ"))
+    order = ("equal", "close", "differs", "unsteady")
+    found["output"], found["difference"] = max(results, key=lambda each: order.index(each[0]))
+    failed = [each for pair in pairs for each in pair if each.code]
+    if failed:
+        found["output"], found["difference"] = "failed", failed[0].errors.splitlines()[-1]
+    errors = (line for _, converted in pairs for line in converted.errors.splitlines())
+    found["internal_errors"] = sorted({line for line in errors if "internal error" in line})
+    found["seconds_until_first_graph"] = (warm[-1][1].stats or {}).get("seconds_until_first_graph")
+    return found
 
 
 def _middle(values: Iterator[float]) -> float:
@@ -245,24 +257,58 @@ def _title(program: Path) -> str:
     return program.read_text().split('"""')[1].split("\n")[0].rstrip(".")
 
 
-def about(rounds: int, times: int) -> dict[str, Any]:
-    found = {**record.about(rounds), "threads": 1, "times": times, "packages": {}}
+def about(rounds: int, lengths: Sequence[int], jobs: int) -> dict[str, Any]:
+    found = {
+        **record.about(rounds),
+        "threads": 1,
+        "lengths": list(lengths),
+        "jobs": jobs,
+        "packages": {},
+    }
     for package in PACKAGES:
         found["packages"][package] = importlib.metadata.version(package)
     return found
 
 
-def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
+def speed(row: Mapping[str, Any], times: int) -> float:
+    found = row["lengths"][str(times)]
+    return found["eager"]["processor"] / found["converted"]["processor"]
+
+
+def table(rows: Mapping[str, Mapping[str, Any]], lengths: Sequence[int]) -> str:
+    heads = "".join(f" eager s, × {times} | converted s | speed |" for times in lengths)
     lines = [
-        "| program | eager s | converted s | first time s | speed | in graphs | graphs | cuts | output |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|---|",
+        f"| program |{heads} in graphs | graphs | cuts | output |",
+        f"|---|{'--:|--:|--:|' * len(lengths)}--:|--:|--:|---|",
     ]
     for name, row in rows.items():
-        eager, converted = row["eager"]["processor"], row["converted"]["processor"]
+        seconds = "".join(
+            f" {found['eager']['processor']:.1f} | {found['converted']['processor']:.1f} | "
+            f"{speed(row, int(times)):.2f} × |"
+            for times, found in row["lengths"].items()
+        )
         lines.append(
-            f"| [{name}](../tests/frameworks/programs/{name}.py) | {eager:.1f} | {converted:.1f} | "
-            f"{row['first']['processor']:.1f} | {eager / converted:.2f} × | {row['share']:.0%} | {row['pieces']} | "
-            f"{row['cuts']} | {'failed' if 'failed' in row else row['output']} |"
+            f"| [{name}](../tests/frameworks/programs/{name}.py) |{seconds} {row['share']:.0%} | {row['pieces']} | "
+            f"{row['cuts']} | {_output(row)} |"
+        )
+    return "\n".join(lines)
+
+
+def _output(row: Mapping[str, Any]) -> str:
+    order = ("equal", "close", "differs", "unsteady", "failed")
+    return max((each["output"] for each in row["lengths"].values()), key=order.index)
+
+
+def totals(rows: Mapping[str, Mapping[str, Any]], lengths: Sequence[int]) -> str:
+    """One sentence a length, and one on how much ran as graphs."""
+    mostly = sum(row["share"] >= 0.9 for row in rows.values())
+    lines = [f"Of {len(rows)} programs {mostly} have 90 % of their steps in graphs."]
+    for times in lengths:
+        found = sorted(speed(row, times) for row in rows.values())
+        slower = sum(each < 1 / 1.03 for each in found)
+        lines.append(
+            f"At {times} × their length: median {found[len(found) // 2]:.2f} × eager's speed, "
+            f"from {found[0]:.2f} to {found[-1]:.2f}; {slower} take more than 1.03 × eager's time."
         )
     return "\n".join(lines)
 
@@ -274,24 +320,30 @@ def page(found: Mapping[str, Any]) -> str:
 
 Made by `make bench-frameworks`: programs as users of these packages write them, unmodified, under `torchjanus run`,
 beside the same programs under `python`. Seconds are the processor's, for the whole program: imports, warm-up and
-compilation included. *First time*: with no compiled kernels on disk. *In graphs*: the share of the steps, or where
-they are cut, of the time of those. *Output*: whether every printed loss, metric and sum of parameters is the same;
-*close*: to {TOLERANCE:g}.
+compilation included, with no compiled kernels on disk. *× {about["lengths"][-1]}*: the same program with that many
+times the steps or epochs. *In graphs*: the share of the steps, or where they are cut, of the time of those.
+*Output*: whether every printed loss, metric and sum of parameters is the same; *close*: to {TOLERANCE:g}.
 
-{table(found["rows"])}
+{table(found["rows"], about["lengths"])}
 
-{about["machine"]} ({about["instructions"]}), {about["cores"]} cores, one thread, load {about["load"]} at the start;
-torch {about["torch"]}, {versions}; Python {about["python"]}, torchjanus {about["torchjanus"]} at {about["commit"]};
-{about["date"]}; rounds: {about["rounds"]}.
+{totals(found["rows"], about["lengths"])}
+
+{about["machine"]} ({about["instructions"]}), {about["cores"]} cores, one thread, {about["jobs"]} programs at once, load
+{about["load"]} at the start; torch {about["torch"]}, {versions}; Python {about["python"]}, torchjanus
+{about["torchjanus"]} at {about["commit"]}; {about["date"]}; rounds: {about["rounds"]}.
 """
 
 
 def summary(name: str, row: Mapping[str, Any]) -> str:
-    eager, converted = row["eager"]["processor"], row["converted"]["processor"]
+    figures = "".join(
+        f" {found['eager']['processor']:6.2f} {found['converted']['processor']:6.2f} {speed(row, int(times)):5.2f} ×"
+        for times, found in row["lengths"].items()
+    )
+    worst = max(row["lengths"].values(), key=lambda each: each["output"] != "equal")
+    errors = [line for each in row["lengths"].values() for line in each["internal_errors"]]
     return (
-        f"{name:36} {eager:6.2f} {converted:6.2f} ({row['first']['processor']:6.2f}) {eager / converted:5.2f} × "
-        f"{row['share']:5.0%} of {row['runs']:5} in {row['pieces']} graphs, {row['cuts']} cuts; {row['output']} "
-        f"{row['difference']} {row.get('failed', '')} {row['internal_errors'] or ''}"
+        f"{name:36}{figures} {row['share']:5.0%} of {row['runs']:5} in {row['pieces']} graphs, {row['cuts']} cuts; "
+        f"{_output(row)} {worst['difference']} {errors or ''}"
     )
 
 
@@ -300,21 +352,31 @@ def main() -> None:
     parser.add_argument(
         "programs", nargs="*", help="names in tests/frameworks/programs; all by default"
     )
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument(
-        "--times", type=int, default=1, help="the length of each program, in its own lengths"
+        "--times",
+        type=int,
+        nargs="+",
+        default=[1],
+        help="lengths of each program, in its own length",
     )
+    parser.add_argument("--jobs", type=int, default=1, help="programs that run at once")
     parser.add_argument(
         "--page", action="store_true", help="make docs/frameworks.md of the results"
     )
     record.add_output(parser)
     options = parser.parse_args()
     names = options.programs or sorted(each.stem for each in PROGRAMS.glob("*.py"))
-    of_run, rows = about(options.rounds, options.times), {}
-    for name in names:
-        rows[name] = measure(PROGRAMS / f"{name}.py", options.rounds, options.times)
-        print(summary(name, rows[name]), flush=True)
-        record.write(options.output, "frameworks", of_run, rows)
+    of_run, rows = about(options.rounds, options.times, options.jobs), {}
+
+    def measured(name: str) -> tuple[str, dict[str, Any]]:
+        return name, measure(PROGRAMS / f"{name}.py", options.rounds, options.times)
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for name, row in pool.map(measured, names):
+            rows[name] = row
+            print(summary(name, row), flush=True)
+            record.write(options.output, "frameworks", of_run, rows)
     if options.page:
         PAGE.write_text(page({"about": of_run, "rows": rows}))
 

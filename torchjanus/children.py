@@ -8,8 +8,6 @@ from typing import Any
 
 from . import _core, report
 
-_kept: list["StatsFiles"] = []
-
 
 class StatsFiles:
     """Writes `file` at the end of this process, and `file.<pid>` at the end of a child that called something converted.
@@ -25,8 +23,9 @@ class StatsFiles:
         self.parent = self.process if parent is None else parent
         self.calls_before = 0
         os.register_at_fork(after_in_child=self._note_fork)
-        _kept.append(self)  # `multiprocessing` does not keep it
         multiprocessing.util.register_after_fork(self, StatsFiles._write_at_exit)
+        if parent is not None:
+            self._write_at_exit()
 
     def _note_fork(self) -> None:
         self.parent, self.process = self.process, os.getpid()

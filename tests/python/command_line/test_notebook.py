@@ -110,7 +110,7 @@ def test_reports_are_shown_line_by_line(notebook: Notebook) -> None:
     _, printed = notebook.cell("torchjanus.explain(step)")
     assert "runs as a graph\n" in printed and "\\n" not in printed
     _, printed = notebook.cell("torchjanus.explain()")
-    assert "torchjanus: " in printed.splitlines()[0] and "\\n" not in printed
+    assert "ran as graphs" in printed and "\\n" not in printed
 
 
 LOOP = """
@@ -141,14 +141,15 @@ def hits_by_cells() -> int:
 
 
 def test_loops_in_cells_run_as_graphs_with_the_extension(notebook: Notebook) -> None:
+    before = hits_by_cells()
     _, eager = notebook.cell(LOOP)
-    assert hits_by_cells() == 0
+    assert hits_by_cells() == before
     other = Notebook()
     other.cell(SETUP)
     other.cell("%load_ext torchjanus\n%load_ext torchjanus")
     _, converted = other.cell(LOOP)
     assert converted == eager
-    assert hits_by_cells() >= 50
+    assert hits_by_cells() >= before + 50
     other.cell("%unload_ext torchjanus")
     before = hits_by_cells()
     other.cell(LOOP)
