@@ -74,7 +74,11 @@ bool may_add_up(const graph::Graph& graph) {
 
 bool is_shared_update(Interpreter& interpreter) {
   const speculate::Generated& generated = interpreter.output();
-  if (!updates_parameters(generated) || !may_add_up(generated.graph)) return false;
+  return updates_parameters(generated) && may_add_up(generated.graph) &&
+         is_in_process_group(interpreter);
+}
+
+bool is_in_process_group(Interpreter& interpreter) {
   static PyObject* const groups = imported("torch.distributed.group");
   if (groups == nullptr) return false;  // torch was built without
   const Object name = Object::steal(PyUnicode_InternFromString("WORLD"));

@@ -34,6 +34,7 @@ void register_special_callables() {
       checkpoint_callables,
       custom_gradient_callables,
       foreach_callables,
+      fused_callables,
       grad_mode_callables,
       gradient_scaler_callables,
       legacy_tensor_callables,

@@ -9,6 +9,7 @@ std::span<const SpecialCallable> autograd_callables();
 std::span<const SpecialCallable> checkpoint_callables();
 std::span<const SpecialCallable> custom_gradient_callables();
 std::span<const SpecialCallable> foreach_callables();
+std::span<const SpecialCallable> fused_callables();
 std::span<const SpecialCallable> grad_mode_callables();
 std::span<const SpecialCallable> gradient_scaler_callables();
 std::span<const SpecialCallable> legacy_tensor_callables();

@@ -56,16 +56,36 @@ OPTIMIZERS = {
     "ASGD foreach": lambda p: O.ASGD(p, weight_decay=0.01, foreach=True),
     "Rprop foreach": lambda p: O.Rprop(p, foreach=True),
 }
+FUSED = {
+    "SGD fused": lambda p: O.SGD(p, lr=0.1, fused=True),
+    "SGD fused momentum": lambda p: O.SGD(p, lr=0.1, momentum=0.9, dampening=0.1, fused=True),
+    "SGD fused nesterov decay maximize": lambda p: O.SGD(
+        p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01, maximize=True, fused=True
+    ),
+    "Adam fused": lambda p: O.Adam(p, lr=0.01, fused=True),
+    "Adam fused amsgrad decay": lambda p: O.Adam(
+        p, lr=0.01, weight_decay=0.01, amsgrad=True, fused=True
+    ),
+    "AdamW fused": lambda p: O.AdamW(p, lr=0.01, fused=True),
+    "AdamW fused amsgrad maximize": lambda p: O.AdamW(
+        p, lr=0.01, betas=(0.4, 0.9), amsgrad=True, maximize=True, fused=True
+    ),
+    "AdamW fused without decay": lambda p: O.AdamW(p, lr=0.01, weight_decay=0.0, fused=True),
+    "Adagrad fused": lambda p: O.Adagrad(
+        p, lr=0.05, lr_decay=0.1, weight_decay=0.001, fused=True
+    ),
+}
 # Whole vectors of every processor, and what is left over.
 SIZES = [(1,), (7,), (64,), (16, 16), (5, 13), (3, 4, 5), (300, 130)]
+WHOLE_VECTORS = [(64,), (16, 16), (128, 3), (2, 4, 16), (320, 128)]
 LAYOUTS = ["in order", "turned", "strided"]
 STEPS = 7
 
 
-def parameters(dtype, layout):
+def parameters(dtype, layout, sizes):
     generator = torch.Generator().manual_seed(3)
     made = []
-    for size in SIZES:
+    for size in sizes:
         values = torch.randn(size, generator=generator, dtype=torch.float64).to(dtype)
         if layout == "turned" and values.dim() == 2:
             values = values.t().contiguous().t()
@@ -76,10 +96,10 @@ def parameters(dtype, layout):
     return made
 
 
-def trained(optimizer, dtype, layout, *, eager_steps, before=None):
+def trained(optimizer, dtype, layout, *, eager_steps, before=None, sizes=SIZES):
     """The parameters and the optimizer's state after some steps, of which the first ones are eager."""
-    mine = parameters(dtype, layout)
-    optimizer = OPTIMIZERS[optimizer](mine)
+    mine = parameters(dtype, layout, sizes)
+    optimizer = (OPTIMIZERS | FUSED)[optimizer](mine)
     generator = torch.Generator().manual_seed(5)
 
     def step():
@@ -115,6 +135,39 @@ def test_updates_have_eagers_bits(optimizer, layout, dtype):
     expected, _ = trained(optimizer, dtype, layout, eager_steps=STEPS)
     found, stats = trained(optimizer, dtype, layout, eager_steps=0)
     assert stats["hits"] >= STEPS - 4, stats["reasons"]
+    expect_same_bits(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("layout", ["in order", "turned"])
+@pytest.mark.parametrize("optimizer", FUSED)
+def test_fused_updates_have_eagers_bits_in_whole_vectors(optimizer, layout, dtype):
+    """Eager's kernel has other code for what is left over: there the last bit may differ."""
+    for sizes in (WHOLE_VECTORS, SIZES):
+        expected, _ = trained(optimizer, dtype, layout, eager_steps=STEPS, sizes=sizes)
+        found, stats = trained(optimizer, dtype, layout, eager_steps=0, sizes=sizes)
+        assert stats["hits"] >= STEPS - 4, stats["reasons"]
+        if sizes is WHOLE_VECTORS:
+            expect_same_bits(found, expected)
+        for mine, its in zip(found, expected, strict=True):
+            torch.testing.assert_close(mine, its, rtol=4 * torch.finfo(dtype).eps, atol=1e-7)
+
+
+@pytest.mark.parametrize("optimizer", FUSED)
+def test_fused_updates_of_elements_in_no_order_are_left_to_torch(optimizer):
+    """Eager's kernel goes through memory in order, whatever the strides."""
+    expected, _ = trained(optimizer, torch.float32, "strided", eager_steps=STEPS)
+    found, stats = trained(optimizer, torch.float32, "strided", eager_steps=0)
+    assert stats["hits"] == 0
+    assert "unknown_callable" in {each["code"] for each in stats["reasons"]}
+    expect_same_bits(found, expected)
+
+
+@needs_groups
+def test_fused_updates_are_left_to_torch_in_a_group(process_group):
+    expected, _ = trained("AdamW fused", torch.float32, "in order", eager_steps=STEPS)
+    found, stats = trained("AdamW fused", torch.float32, "in order", eager_steps=0)
+    assert stats["hits"] == 0
     expect_same_bits(found, expected)
 
 
