@@ -224,6 +224,7 @@ class Run final : public ReferenceRun {
 
   void rebind(const Node& node) {
     const bool is_bound = node.inputs.size() == 1 || std::get<bool>(get(node.inputs[1]));
+    if (is_bound && node.attributes.get_or<int64_t>("keeps", 0) != 0) return;
     outcome_.rebound[node.attributes.get<std::string>("cell")] =
         is_bound ? get(node.inputs[0]) : Datum(None{});
   }

@@ -420,8 +420,9 @@ constinit const OpDef op::commit{
 constinit const OpDef op::rebind{
     .name = "rebind",
     .doc =
-        "What a cell refers to from now on: attributes cell, strides (none: contiguous). A second "
-        "operand: whether it does; else to none.",
+        "What a cell refers to from now on: attributes cell, strides (none: contiguous), keeps=0. "
+        "A second operand: whether it does; else to none. `keeps`: where it does, the cell stays "
+        "what it is.",
     .schema = "",
     .traits = Trait::writes_state | Trait::no_gradient,
     .role = Role::rebind,

@@ -328,6 +328,8 @@ void Entry::commit(const execute::Program& program, std::span<const python::Obje
     PyObject* object = captured[cell.captured].get();
     if (cell.kind == CellBinding::Kind::data)
       tensor_access().set_data(object, rebound[i], cell.writes);
+    else if (rebound[i].is_empty())
+      continue;  // it stays what it is
     else if (cell.kind != CellBinding::Kind::grad)
       rebind(cell, object, to_object(rebound[i]).get());
     else if (!rebound[i].is_tensor() || rebound[i].tensor() != replaced[i])

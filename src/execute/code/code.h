@@ -24,6 +24,7 @@ struct Write {
   size_t cell = 0;
   /// Slot of the second operand: of `commit` a number of writes, of `rebind` whether it is to none.
   std::optional<uint32_t> second = {};
+  bool keeps = false;  ///< a `rebind` that changes nothing, or is to none
 };
 
 /// A number or none that stands in the graph itself.

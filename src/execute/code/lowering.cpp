@@ -127,6 +127,7 @@ class Maker {
   void add_write(const Node& node) {
     Write write{&node, slot_of(node.inputs[0]), cell_of(node)};
     if (node.inputs.size() > 1) write.second = slot_of(node.inputs[1]);
+    write.keeps = node.attributes.get_or<int64_t>("keeps", 0) != 0;
     (node.op == &op::commit ? code_.commits : code_.rebinds).push_back(write);
   }
 

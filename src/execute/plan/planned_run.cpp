@@ -323,8 +323,7 @@ void PlannedRun::give(std::span<Slot> results, std::span<Slot> rebound) const {
   for (size_t i = 0; i < plan_.result_slots.size(); ++i)
     results[i] = frame_.slots[plan_.result_slots[i]];
   for (size_t i = 0; i < plan_.rebound_slots.size(); ++i)
-    rebound[i] =
-        is_rebound(code_.rebinds[i], frame_) ? frame_.slots[plan_.rebound_slots[i]] : Slot::none();
+    rebound[i] = bound_to(code_.rebinds[i], frame_, frame_.slots[plan_.rebound_slots[i]]);
 }
 
 void clear_transient(const Plan& plan, Frame& frame) {

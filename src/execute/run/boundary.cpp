@@ -35,6 +35,11 @@ bool is_rebound(const Write& rebind, const Frame& frame) {
   return !rebind.second || frame.slots[*rebind.second].boolean();
 }
 
+Slot bound_to(const Write& rebind, const Frame& frame, const Slot& value) {
+  if (!is_rebound(rebind, frame)) return Slot::none();
+  return rebind.keeps ? Slot() : value;
+}
+
 namespace {
 
 std::vector<int64_t> evaluated(const graph::Shape& strides, const Frame& frame) {
@@ -134,7 +139,7 @@ class Finish {
   void give_rebound(std::span<Slot> rebound) {
     for (size_t i = 0; i < rebound.size(); ++i) {
       const Slot& value = frame_.slots[code_.rebinds[i].slot];
-      rebound[i] = is_rebound(code_.rebinds[i], frame_) ? value : Slot::none();
+      rebound[i] = bound_to(code_.rebinds[i], frame_, value);
       if (!rebound[i].is_tensor()) continue;
       const void* storage = library_.storage(value);
       Layout layout = library_.layout(value);

@@ -24,6 +24,8 @@ void enter(const Code& code, Frame& frame, std::span<const Slot> inputs,
 /// value.
 int64_t writes_of(const Write& commit, const Frame& frame);
 bool is_rebound(const Write& rebind, const Frame& frame);
+/// What a `rebind` is to, of its `value`; an empty slot: the cell stays what it is.
+Slot bound_to(const Write& rebind, const Frame& frame, const Slot& value);
 /// How result `index` has to lie if that is known, and otherwise than it does.
 std::optional<std::vector<int64_t>> other_strides(const Code& code, size_t index,
                                                   const Layout& layout, const Frame& frame);

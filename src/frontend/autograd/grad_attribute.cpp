@@ -59,6 +59,16 @@ void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor)
   if (!is_none(tensor->grad)) set_grad(*tensor, interpreter.none());
 }
 
+namespace {
+
+/// Whether `grad` is what the tensor had as its .grad at entry.
+bool is_own_grad(Interpreter& interpreter, const Tensor& tensor, const Tensor& grad) {
+  return grad.source != nullptr &&
+         grad.source == interpreter.sources().step(Source::Kind::grad, tensor.source);
+}
+
+}  // namespace
+
 void finish_autograd(Interpreter& interpreter) {
   std::set<const Tensor*> bound_once;
   for (const auto& tensor : interpreter.entry_tensor_order) {
@@ -67,6 +77,11 @@ void finish_autograd(Interpreter& interpreter) {
     auto grad = shared_as<Tensor>(optional != nullptr ? optional->value : tensor->grad);
     if (grad == nullptr && !tensor->grad_unread && !had_grad(*tensor)) continue;  // None as before
     std::string cell = interpreter.add_cell(speculate::CellBinding::Kind::grad, tensor->source);
+    if (optional != nullptr && is_own_grad(interpreter, *tensor, *grad)) {
+      interpreter.builder().append(op::rebind, {interpreter.builder().none(), optional->flag},
+                                   {{"cell", cell}, {"keeps", int64_t{1}}});
+      continue;
+    }
     if (grad != nullptr && grad->source != nullptr)
       interpreter.refuse(ReasonCode::autograd, "an existing tensor becomes a .grad");
     if (grad != nullptr && grad->base != nullptr)

@@ -305,9 +305,22 @@ Value Merger::either_or_unmerged(const Value& a, const Value& b, const NotMerged
 
 Value Merger::merge_grad(const TensorState& a, const TensorState& b) {
   if (a.grad == b.grad && a.grad_replaced == b.grad_replaced) return a.grad;
-  if (a.grad_replaced && b.grad_replaced) return merge_value(a.grad, b.grad);
-  if (a.grad_replaced || b.grad_replaced) throw NotMerged{"one side sets a .grad"};
-  return merge_value(a.grad, b.grad);
+  if (a.grad_replaced == b.grad_replaced) return merge_value(a.grad, b.grad);
+  const size_t side = a.grad_replaced ? 1 : 0;
+  const Value &kept = side == 0 ? a.grad : b.grad, &set = side == 0 ? b.grad : a.grad;
+  if (kept != nullptr && is_none(kept)) return merge_value(a.grad, b.grad);
+  if (as<Tensor>(kept) == nullptr || !is_none(set)) throw NotMerged{"one side sets a .grad"};
+  return kept_on(side, kept);
+}
+
+/// The very object on this side, None on the other.
+Value Merger::kept_on(size_t side, const Value& value) {
+  graph::Value* flags[2];
+  for (size_t i = 0; i < 2; ++i) {
+    interpreter_.enter_block(*fork_.side(i).block);
+    flags[i] = interpreter_.builder().constant(i == side);
+  }
+  return std::make_shared<Optional>(merge_graph_values(flags[0], flags[1]), value, *fork_.test());
 }
 
 /// A mutation: the side that leaves a gradient alone gives the tensor one like the other's.
@@ -378,6 +391,7 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& of_first,
     throw NotMerged{"one side sets the attribute data of a tensor"};
   TensorState merged = varies && b.requires_grad ? b : a;
   merged.grad = merge_grad(a, b);
+  merged.grad_replaced = a.grad_replaced || b.grad_replaced;
   merged.written = a.written || b.written;
   merged.grad_unread = a.grad_unread || b.grad_unread;
   merged.version = std::max(a.version, b.version);

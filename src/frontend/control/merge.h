@@ -77,6 +77,7 @@ class Merger {
   void write_met_on_both(Sequence& writes, const Elements& a, const Elements& b);
   graph::Value* number_of_writes(size_t side, const TensorState& state);
   Value merge_grad(const TensorState& a, const TensorState& b);
+  Value kept_on(size_t side, const Value& value);
 
   Value merge_value(const Value& a, const Value& b);
   void merge_results();

@@ -527,6 +527,7 @@ class TemplateWriter {
 
   /// Whether it becomes the `.grad` of a tensor of the entry, in some runs at least.
   bool is_new_gradient(const Tensor& tensor) const {
+    if (tensor.source != nullptr) return false;  // it was there, and may stay
     return std::ranges::any_of(interpreter_.entry_tensor_order, [&](const auto& leaf) {
       const auto* optional = as<Optional>(leaf->grad);
       const Value& gradient = optional != nullptr ? optional->value : leaf->grad;

@@ -245,6 +245,8 @@ class Accumulation {
   /// Where there is none yet, its tensor holds nothing of meaning.
   void add_to_optional(const Optional& optional) {
     auto existing = shared_as<Tensor>(optional.value);
+    if (existing->source != nullptr)  // where it was cleared, eager makes another one
+      throw CannotMerge{optional.test, "a .grad that one side has cleared is added to"};
     graph::Value* missing = interpreter_.negated_flag(optional.flag);
     where_reached([&] {
       only_if(interpreter_, optional.flag, optional.test, [&] { add_to(*existing); });
