@@ -339,8 +339,14 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
     note(*reason);
     return Result::left;
   }
+  TakenLocks locks;
+  if (const auto reason = entry->take_locks(captured, locks)) {
+    ++entry->aborts;
+    note(*reason);
+    return Result::left;
+  }
   const double start = now();
-  const auto failure = entry->run(std::move(captured), result, committed);
+  const auto failure = entry->run(std::move(captured), locks, result, committed);
   const double taken = now() - start;
   durations_.running += taken;
   graph_runs.milliseconds += taken;
@@ -615,7 +621,7 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
 }
 
 const Reason* Dispatcher::refusal_to_cut() const {
-  if (!last_refusal_ || counters_.generated > 0) return nullptr;
+  if (!last_refusal_ || (counters_.generated > 0 && !is_unstable_)) return nullptr;
   const ReasonCode code = last_refusal_->code;
   if (code == ReasonCode::no_tensor_work || code == ReasonCode::internal_error) return nullptr;
   const bool is_certain = is_permanent(code);  // for instance, a callee has no source
@@ -707,7 +713,9 @@ Dispatcher::PythonRun::~PythonRun() {
 
 void Dispatcher::penalise(int amount, const std::string& why) {
   penalty_ += amount;
-  if (penalty_ > policy::kMostPenalty) disable({ReasonCode::unstable, why, {}});
+  if (penalty_ <= policy::kMostPenalty) return;
+  is_unstable_ = true;
+  disable({ReasonCode::unstable, why, {}});
 }
 
 void Dispatcher::disable(Reason reason) {
@@ -724,7 +732,7 @@ void Dispatcher::start_over(Reason reason) {
   entries_.clear();
   compiling_.reset();
   outgrown_.reset();
-  is_disabled_ = is_cut_ = holds_graphs_ = pending_ = false;
+  is_disabled_ = is_cut_ = is_unstable_ = holds_graphs_ = pending_ = false;
   runs_left_ = options_.profile_runs;
   refusals_ = penalty_ = pause_ = calls_to_pause_ = 0;
   last_refusal_.reset();

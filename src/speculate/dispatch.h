@@ -96,8 +96,8 @@ class Dispatcher {
   void note(Reason reason);
   /// Stays imperative as a whole, because the owner has cut its statements.
   void disable_as_cut();
-  /// The refusal for which the owner may cut a run of statements: the whole never had a graph, and
-  /// more than one call was refused. Null if there is none.
+  /// The refusal for which the owner may cut a run of statements: more than one call was refused,
+  /// and the whole never had a graph, or its graphs were left too often. Null if there is none.
   const Reason* refusal_to_cut() const;
   /// Takes over what another dispatcher has observed of the same variables.
   void inherit(const Dispatcher& other) { observations_ = other.observations_; }
@@ -222,6 +222,7 @@ class Dispatcher {
   int runs_left_;
   bool is_disabled_ = false;
   bool is_cut_ = false;
+  bool is_unstable_ = false;  ///< its graphs were given up, as assumptions failed too often
   bool holds_graphs_ = false;
   bool generating_ = false;
   bool pending_ = false;     ///< the next miss generates a graph

@@ -231,7 +231,12 @@ void Entry::bind(const Generated& generated, const Call& call, PyObject* on_deat
   result_ = Recipe(generated.result, capture);
   for (const HeapWrite& each : generated.writes)
     if (!changes_nothing(each, generated.writes)) writes_.emplace_back(each, capture);
-  for (const Effect& each : generated.effects) effects_.emplace_back(each.call, capture);
+  for (const Effect& each : generated.effects) {
+    if (each.call.object.is(release_method()))
+      locks_.push_back(captures.of(each.call.children[0].source));
+    else
+      effects_.emplace_back(each.call, capture);
+  }
   lines_ = generated.lines;
   tests_ = generated.tests;
   guards_ = std::make_unique<Guards>(generated, call, captures.sources(), on_death);
@@ -366,7 +371,7 @@ class Entry::Running {
   Entry& entry_;
 };
 
-std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured,
+std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured, TakenLocks& locks,
                                            python::Object& result, bool& committed) {
   using execute::Slot;
   TORCHJANUS_CHECK(program_ != nullptr, "entry: a retired graph is run");
@@ -388,7 +393,7 @@ std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured,
   committed = true;
   commit(*program, captured, rebound, replaced);
   if (differentiable_) differentiable_->attach(inputs, program->cells(), cells, results, findings);
-  result = finish(captured, results);
+  result = finish(captured, results, locks);
   if (warnings) warnings->show();
   return std::nullopt;
 }
@@ -397,6 +402,14 @@ std::optional<Reason> Entry::finalizer_in_the_way(std::span<const python::Object
   for (const HeapWriter& write : writes_)
     if (write.runs_finalizer(captured) && !is_planted(State::finalizer, Mutation::not_written))
       return Reason{ReasonCode::unknown_callable, cat("the finalizer of ", write.describe()), {}};
+  return std::nullopt;
+}
+
+std::optional<Reason> Entry::take_locks(std::span<const python::Object> captured,
+                                        TakenLocks& taken) const {
+  for (const size_t lock : locks_)
+    if (!taken.take(captured[lock]))
+      return Reason{ReasonCode::guard_failed, "a lock is taken when the call begins", {}};
   return std::nullopt;
 }
 
@@ -409,7 +422,7 @@ int64_t Entry::deepest_call() const {
 
 /// Builds all objects before the first write: building may fail, writing may not.
 python::Object Entry::finish(std::span<const python::Object> captured,
-                             std::span<execute::Slot> results) const {
+                             std::span<execute::Slot> results, TakenLocks& locks) const {
   Recipe::Made made;
   python::Object result = result_.build(captured, results, made);
   std::vector<python::Object> values;
@@ -420,6 +433,7 @@ python::Object Entry::finish(std::span<const python::Object> captured,
     return result;
   }
   for (size_t i = 0; i < writes_.size(); ++i) writes_[i].write(captured, values[i].get());
+  locks.release();
   for (const Recipe& effect : effects_) effect.build(captured, results, made);
   return result;
 }

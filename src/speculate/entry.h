@@ -14,6 +14,7 @@
 #include "speculate/guards.h"
 #include "speculate/heap_write.h"
 #include "speculate/recipe.h"
+#include "speculate/taken_locks.h"
 
 namespace janus::speculate {
 
@@ -45,12 +46,16 @@ class Entry {
   /// call, if a finalizer makes that visible.
   std::optional<Reason> finalizer_in_the_way(std::span<const python::Object> captured) const;
 
-  /// Runs the graph on the objects that the guards captured. If it returns nullopt, `result` is
+  /// Takes the locks that the run uses. The reason why Python must run the call, if one is taken.
+  std::optional<Reason> take_locks(std::span<const python::Object> captured,
+                                   TakenLocks& taken) const;
+
+  /// Runs the graph on the objects that the guards captured, and gives `locks` back. If it returns nullopt, `result` is
   /// set, or null with a Python exception of one of the program's effects. `committed` is set
   /// before anything becomes visible: after that, no exception may lead to a second, imperative
   /// run.
-  std::optional<execute::Failure> run(std::vector<python::Object> captured, python::Object& result,
-                                      bool& committed);
+  std::optional<execute::Failure> run(std::vector<python::Object> captured, TakenLocks& locks,
+                                      python::Object& result, bool& committed);
 
   /// As generated, before the passes; and as compiled.
   const std::string& generated_text() const { return generated_text_; }
@@ -89,9 +94,9 @@ class Entry {
   std::vector<const void*> offer_gradients(const execute::Program& program,
                                            std::span<const python::Object> captured,
                                            std::span<execute::Slot> rebound) const;
-  /// Commits: changes the heap, performs the effects, and builds the result.
-  python::Object finish(std::span<const python::Object> captured,
-                        std::span<execute::Slot> results) const;
+  /// Commits: changes the heap, gives the locks back, performs the effects, and builds the result.
+  python::Object finish(std::span<const python::Object> captured, std::span<execute::Slot> results,
+                        TakenLocks& locks) const;
   void finish_wrongly(std::span<const python::Object> captured,
                       std::span<const python::Object> values, std::span<execute::Slot> results,
                       Recipe::Made& made) const;
@@ -113,6 +118,7 @@ class Entry {
   Recipe result_;
   std::vector<HeapWriter> writes_;
   std::vector<Recipe> effects_;
+  std::vector<size_t> locks_;  ///< positions among the captured objects
   std::vector<LineMark> lines_;
   std::vector<GraphTest> tests_;
   std::string generated_text_;

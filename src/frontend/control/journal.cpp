@@ -6,6 +6,8 @@
 #include "frontend/control/effects.h"
 #include "frontend/control/list_parts.h"
 #include "frontend/control/symbolic_lists.h"
+#include "frontend/core/locks.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
@@ -161,7 +163,20 @@ Value defer(Interpreter& interpreter, python::Object callable, const CallArgumen
   return deferred;
 }
 
+namespace {
+
+/// What is shown under a lock would be shown behind its end, among what other threads show. That a
+/// cache of a function counts can't be seen so.
+void expect_no_lock(Interpreter& interpreter, const Template& call) {
+  if (lock_in_use(interpreter.heap) == nullptr) return;
+  if (!call.object || !is_cached_function(Py_TYPE(call.object.get())))
+    interpreter.refuse(ReasonCode::unknown_callable, "what is shown under a lock");
+}
+
+}  // namespace
+
 void add_effect(Interpreter& interpreter, Template call) {
+  expect_no_lock(interpreter, call);
   if (!interpreter.journal.is_open()) return show_effect(interpreter, std::move(call));
   Journal(interpreter).add(call);
   interpreter.mark(speculate::LineMark::Kind::effect);

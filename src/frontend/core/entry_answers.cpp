@@ -65,9 +65,10 @@ const Source* question_path(Interpreter& interpreter, PyObject* callable, PyObje
 
 namespace {
 
-/// "getrecursionlimit()", "dispatch(int)"
+/// "getrecursionlimit()", "dispatch(int)", "is_missing('xarray')"
 Object name_of_question(Interpreter& interpreter, PyObject* callable, PyObject* argument) {
   const auto text = [&](PyObject* object) {
+    if (PyUnicode_Check(object)) return interpreter.must(PyObject_Repr(object));
     return interpreter.must(PyObject_GetAttrString(object, "__name__"));
   };
   const Object name =

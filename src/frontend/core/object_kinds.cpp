@@ -21,6 +21,11 @@ bool is_identity_object(PyObject* object) {
   return is_torch_constant(object);
 }
 
+bool is_cached_function(PyTypeObject* type) {
+  static PyObject* const wrapper = imported("functools._lru_cache_wrapper");
+  return reinterpret_cast<PyObject*>(type) == wrapper;
+}
+
 bool is_method_of_immutable(PyObject* callable) {
   return is_method_of_contents(callable) ||
          ((Py_TYPE(callable) == &PyMethodDescr_Type || Py_TYPE(callable) == &PyWrapperDescr_Type) &&

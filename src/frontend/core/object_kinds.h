@@ -11,6 +11,9 @@ bool is_enumeration(PyTypeObject* type);
 /// Whether the object is used by what it is, not by what it holds.
 bool is_identity_object(PyObject* object);
 
+/// Whether the class is that of functions with a cache (functools.lru_cache).
+bool is_cached_function(PyTypeObject* type);
+
 /// Whether it is a method, written in C, of a class of immutable objects: it only computes.
 bool is_method_of_immutable(PyObject* callable);
 

@@ -8,6 +8,7 @@
 
 #include "base/policy.h"
 #include "frontend/control/effects.h"
+#include "frontend/control/journal.h"
 #include "frontend/control/list_parts.h"
 #include "frontend/control/run_time_items.h"
 #include "frontend/core/known_callables.h"
@@ -162,6 +163,37 @@ bool is_integer(const Value& value) {
   if (const auto* number = as<Number>(value)) return number->type == i64;
   const auto* known = as<Known>(value);
   return known != nullptr && PyLong_CheckExact(known->object.get());
+}
+
+/// seed(n) of a module or a generator: a draw that gives nothing.
+template <const Place& place>
+Value call_seed(Interpreter& interpreter, const Arguments& arguments) {
+  const size_t first = place.has_instances ? 1 : 0;
+  if (arguments.positional.size() != first + 1 || !arguments.keywords.empty() ||
+      !is_integer(arguments.positional[first]))
+    return nullptr;
+  const std::string path = cat(place.prefix, "seed");
+  CallWriter call(interpreter);
+  if (place.has_instances && !add_generator(interpreter, call, arguments, path)) return nullptr;
+  if (!call.add(arguments.positional[first])) return nullptr;
+  call.append(op::python_draw, path, {});
+  return interpreter.none();
+}
+
+/// torch.manual_seed(n): the generators of other devices are seeded behind the run.
+Value call_manual_seed(Interpreter& interpreter, const Arguments& arguments) {
+  const Value* const seed =
+      arguments.positional.empty() ? arguments.keyword("seed") : &arguments.positional[0];
+  if (seed == nullptr || arguments.positional.size() + arguments.keywords.size() != 1 ||
+      !is_integer(*seed))
+    return nullptr;
+  CallWriter call(interpreter);
+  if (!call.add(*seed)) return nullptr;
+  call.append(op::python_draw, "torch.default_generator.manual_seed", {});
+  static PyObject* const others =
+      python::import_attribute("torchjanus.seeds", "seed_other_devices").release();
+  call_behind_run(interpreter, others, {.positional = {*seed}, .keywords = {}});
+  return interpreter.constant_borrowed(imported("torch.default_generator"));
 }
 
 /// A number drawn; null if the arguments may ask for something else.
@@ -492,9 +524,12 @@ std::span<const SpecialCallable> python_callables() {
     static constexpr auto rows = function_rows(std::make_index_sequence<std::size(functions)>());
     std::vector<SpecialCallable> result(rows.begin(), rows.end());
     add_draws<clocks, clock>(result);
+    result.push_back({"torch.manual_seed", call_manual_seed});
     if (is_loaded("random")) {
       add_draws<python_draws, python_module>(result);
       add_draws<python_draws, python_generator>(result);
+      result.push_back({"random.seed", call_seed<python_module>});
+      result.push_back({"random.Random.seed", call_seed<python_generator>});
       result.insert(result.end(), std::begin(sequence_draws), std::end(sequence_draws));
     }
     return result;
@@ -511,6 +546,8 @@ std::span<const SpecialCallable> numpy_callables() {
     add_draws<numpy_draws, numpy_generator>(result);
     add_draws<older_numpy_draws, numpy_module>(result);
     add_draws<older_numpy_draws, numpy_state>(result);
+    result.push_back({"numpy.random.seed", call_seed<numpy_module>});
+    result.push_back({"numpy.random.mtrand.RandomState.seed", call_seed<numpy_state>});
     return result;
   }();
   return all;

@@ -4,9 +4,9 @@
 
 #include "frontend/core/interpreter.h"
 #include "frontend/core/known_callables.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/library/special_callables.h"
 #include "frontend/objects/attributes.h"
-#include "frontend/objects/cached_functions.h"
 #include "python/context_variable.h"
 
 namespace janus::frontend {

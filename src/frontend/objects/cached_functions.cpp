@@ -94,11 +94,6 @@ bool is_typed(PyObject* function) {
 
 }  // namespace
 
-bool is_cached_function(PyTypeObject* type) {
-  static PyObject* const wrapper = imported("functools._lru_cache_wrapper");
-  return reinterpret_cast<PyObject*>(type) == wrapper;
-}
-
 Value call_cached_function(Interpreter& interpreter, const Known& function,
                            const CallArguments& arguments) {
   PyObject* const object = function.object.get();

@@ -5,9 +5,6 @@
 
 namespace janus::frontend {
 
-/// Whether the class is that of functions with a cache.
-bool is_cached_function(PyTypeObject* type);
-
 /// What the cache holds for the arguments, which is assumed to stay; the call itself, which counts
 /// and moves what it finds to the front, is made behind the run. Null if nothing is there, or the
 /// key of such arguments isn't known.

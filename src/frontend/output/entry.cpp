@@ -3,6 +3,7 @@
 #include "frontend/output/entry.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -177,7 +178,7 @@ speculate::Generated Entry::run() {
   else
     run_statements();
   recursion_of(interpreter_).lazy_stacks.finish(interpreter_);
-  output_.effects = std::move(interpreter_.effects);
+  std::ranges::move(interpreter_.effects, std::back_inserter(output_.effects));
   return std::move(output_);
 }
 

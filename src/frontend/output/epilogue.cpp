@@ -23,10 +23,12 @@
 #include "frontend/core/exceptions.h"
 #include "frontend/core/heap_aliases.h"
 #include "frontend/core/heap_commit.h"
+#include "frontend/core/locks.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/container_classes.h"
 #include "frontend/recursion/runtime_store_log.h"
+#include "frontend/tensors/arrays.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/tensors/tensor_data.h"
@@ -249,7 +251,15 @@ class TemplateWriter {
     return write_set(*as<SetValue>(value));
   }
 
+  /// What shares the memory of a tensor that may require a gradient by now is not made.
+  Template write_array(const std::shared_ptr<Tensor>& tensor) {
+    if (tensor->requires_grad)
+      interpreter_.refuse(ReasonCode::dynamic_value, "an array of a tensor that requires grad");
+    return call_of("torch.Tensor.numpy", write(tensor));
+  }
+
   Template write_instance(const Instance& instance) {
+    if (const auto tensor = tensor_of_array(instance)) return write_array(tensor);
     if (instance.fields->source != nullptr)
       interpreter_.refuse(ReasonCode::dynamic_value,
                           "an object that outlives the run, with a __dict__ that is not its own");
@@ -816,6 +826,20 @@ bool is_work(const graph::Node& node) {
   }
 }
 
+/// All that the run has taken it gives back. An operator of the program's own may wait for a lock
+/// that the run has before and after it needs it.
+void check_locks(Interpreter& interpreter) {
+  if (interpreter.output().effects.empty()) return;
+  if (lock_in_use(interpreter.heap) != nullptr)
+    interpreter.refuse(ReasonCode::heap_write, "a lock, which stays taken");
+  graph::for_each_node(interpreter.output().graph.body(), [&](const graph::Node& node) {
+    if (node.op != &op::opaque) return;
+    const std::string name = node.attributes.get<std::string>("operator");
+    if (!name.starts_with("aten::"))
+      interpreter.refuse(ReasonCode::unknown_callable, cat("the operator ", name, " beside a lock"));
+  });
+}
+
 }  // namespace
 
 Template template_of(Interpreter& interpreter, const Value& value) {
@@ -823,6 +847,7 @@ Template template_of(Interpreter& interpreter, const Value& value) {
 }
 
 void finish(Interpreter& interpreter, const Value& result) {
+  check_locks(interpreter);
   std::vector<Value> lasting = values_written(interpreter.heap);
   lasting.push_back(result);
   RuntimeStoreLog& log = runtime_store_log_of(interpreter);

@@ -8,6 +8,7 @@ import copy
 import dataclasses
 import functools
 import heapq
+import importlib.util
 import inspect
 import io
 import itertools
@@ -17,6 +18,7 @@ import operator
 import random
 import re
 import sys
+import threading
 import time
 import types
 import typing
@@ -664,6 +666,68 @@ def updated_derived_dict():
         return made["A"] * 2
 
     return step
+
+
+lock = threading.Lock()
+
+
+@converted("`with lock:`, `acquire`, `release`, `locked` of a `threading.Lock` or `RLock`")
+def under_a_lock():
+    def step(x, n):
+        with lock:
+            return x * n, lock.locked()
+
+    return step
+
+
+@otherwise("`with lock:`, `acquire`, `release`, `locked` of a `threading.Lock` or `RLock`")
+def shown_under_a_lock():
+    def step(x, n):
+        with lock:
+            print(n)
+        return x * n
+
+    return step
+
+
+@converted("`torch.manual_seed(n)`, `random.seed(n)`, `numpy.random.seed(n)`")
+def seeded_inside():
+    def step(x, n):
+        torch.manual_seed(3)
+        random.seed(4)
+        numpy.random.seed(5)
+        return x * random.random() + torch.rand(1) + numpy.random.rand()
+
+    return step
+
+
+@otherwise("`torch.manual_seed(n)`, `random.seed(n)`, `numpy.random.seed(n)`")
+def seeded_with_a_text():
+    def step(x, n):
+        random.seed("text")
+        return x * random.random()
+
+    return step
+
+
+@converted("`importlib.util.find_spec` of a package that is missing")
+def missing_package():
+    return lambda x, n: x * n if importlib.util.find_spec("nothing_of_that_name") is None else x
+
+
+@otherwise("`importlib.util.find_spec` of a package that is missing")
+def package_that_is_there():
+    return lambda x, n: (x * n, importlib.util.find_spec("turtledemo").name)
+
+
+@converted("`tensor.numpy()`, `numpy.asarray(tensor)`")
+def array_of_a_result():
+    return lambda x, n: ((x * n).numpy(), numpy.asarray(x * n), x * n)[2:]
+
+
+@otherwise("`tensor.numpy()`, `numpy.asarray(tensor)`")
+def computed_with_an_array():
+    return lambda x, n: x * float((x * n).numpy().sum())
 
 
 @functools.lru_cache

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from differential import Program, differential
 
 import torch
+import torchjanus
 from torch import nn
 
 
@@ -188,10 +189,76 @@ def test_a_generator_with_rules_of_its_own():
     return Program(step, numbered_batches(8))
 
 
-@differential(reasons=["unknown_callable"])
-def test_seeding_inside():
+def seed_and_draw(x, i):
+    random.seed(i)
+    np.random.seed(i)
+    torch.manual_seed(i)
+    return x * random.random() + np.random.rand() + torch.rand(3), random.random()
+
+
+def draw_around_a_seed(x, i):
+    y = x * torch.rand(4) + torch.randn(4)
+    generator = torch.manual_seed(2**40 + i)
+    return y + torch.rand(4), torch.dropout(x, 0.5, True), generator is torch.default_generator
+
+
+SEEDS = {
+    "all": seed_and_draw,
+    "draws before and after": draw_around_a_seed,
+    "the last word": lambda x, i: (x + torch.rand(4), torch.manual_seed(seed=3).initial_seed()),
+    "negative": lambda x, i: (torch.manual_seed(-5), x + torch.rand(4)),
+}
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_seeding_inside(name):
+    differential(hits=4)(lambda: Program(SEEDS[name], numbered_batches(8)))()
+
+
+@differential(hits=4)
+def test_seeding_a_generator_inside():
+    rng, numpys = random.Random(1), np.random.RandomState(2)
+
     def step(x, i):
+        rng.seed(i)
+        numpys.seed(i + 1)
+        return x * rng.random() + numpys.rand(), rng.gauss(0, 1)
+
+    return Program(step, numbered_batches(8))
+
+
+@differential(hits=4, aborts=1)
+def test_seeding_in_a_run_that_is_given_up():
+    def step(x, i):
+        torch.manual_seed(i)
         random.seed(i)
+        y = x * torch.rand(4)
+        if y.sum() > 1e3:
+            return y * random.random() * 2
+        return y + random.random()
+
+    return Program(step, [(x * (1e6 if i == 9 else 1), i) for x, i in numbered_batches(14)])
+
+
+def test_other_devices_are_seeded_behind_the_run(monkeypatch):
+    seeded = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
+
+    @torchjanus.function
+    def step(x, i):
+        torch.manual_seed(i)
+        return x + torch.rand(3)
+
+    for i in range(8):
+        step(torch.ones(3), i)
+    assert torchjanus.stats(step)["hits"] > 0
+    assert seeded == list(range(8))
+
+
+@differential(reasons=["unknown_callable"])
+def test_seeding_with_a_text():
+    def step(x, i):
+        random.seed("text")
         return x * random.random()
 
     return Program(step, numbered_batches(8))

@@ -303,3 +303,21 @@ def test_a_method_of_a_frozen_set():
         return x * (2 if held["names"].__contains__("a") else 3)
 
     return Program(step, calls(lambda: held.update(names=frozenset(["b"]))))
+
+
+@differential(hits=3)
+def test_parameters_of_a_signature_that_is_kept():
+    def called(x, scale=2.0, *, shift=1.0, **others):
+        return x * scale + shift
+
+    kept = inspect.signature(called)
+    any_keywords = inspect.Parameter.VAR_KEYWORD
+
+    def step(x):
+        parameters = kept.parameters
+        names = [name for name in parameters.keys() if name in {"scale", "shift"}]
+        takes_all = any(each.kind == any_keywords for each in parameters.values())
+        defaults = {name: each.default for name, each in parameters.items() if name in names}
+        return called(x, **defaults), names, takes_all, parameters.get("nothing")
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])

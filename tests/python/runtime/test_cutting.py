@@ -1,6 +1,7 @@
 """Cutting instead of giving up: what stands around a statement that can't be converted keeps its graphs."""
 
 import io
+import random
 import re
 import threading
 import time
@@ -107,6 +108,24 @@ def test_converted_callee_that_is_refused():
         assert loss_of.__wrapped__.__code__ is plain
 
     return Program(step, [*batches, look, *batches], watch=[model, optimizer, recorder])
+
+
+@differential(hits=8)
+def test_function_whose_graphs_are_left_for_a_side_that_is_refused():
+    """Neither side is rare: the graph of the other one is given up, and the statement is cut."""
+    recorder, model, optimizer, batches = setting()
+    generator = random.Random(4)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        if generator.random() < 0.5:
+            recorder.record(loss)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, batches * 8, watch=[model, optimizer, recorder])
 
 
 @differential(hits=8)
