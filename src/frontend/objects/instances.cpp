@@ -217,6 +217,12 @@ Value by_contents(Interpreter& interpreter, PyObject* method, const Value& left,
   return result.is(Py_NotImplemented) ? nullptr : interpreter.constant(result);
 }
 
+/// Whether the class, one of C's, compares with objects of any other class: an array does.
+bool compares_with_all(const PyTypeObject* type) {
+  const bool is_pythons = std::string_view(type->tp_name).find('.') == std::string_view::npos;
+  return !is_pythons && type->tp_richcompare != PyBaseObject_Type.tp_richcompare;
+}
+
 /// The result by the class of the left object; null: it can't compare itself with the right one.
 Value compare_by_left(Interpreter& interpreter, CompareOperator op, const Value& left,
                       const Value& right) {
@@ -225,7 +231,12 @@ Value compare_by_left(Interpreter& interpreter, CompareOperator op, const Value&
   if (type == nullptr || as<Tensor>(left) != nullptr)
     interpreter.refuse(ReasonCode::expression, "the comparison of objects");
   // A number, text or container says nothing of objects of other classes.
-  if (!is_object || (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return nullptr;
+  if (!is_object) return nullptr;
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) {
+    if (compares_with_all(type))
+      interpreter.refuse(ReasonCode::expression, "the comparison of objects");
+    return nullptr;
+  }
   const char* name = comparison_method(op);
   PyObject* const method = class_entry(interpreter, type, name);
   if (method != nullptr && PyFunction_Check(method))

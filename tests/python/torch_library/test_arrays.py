@@ -1,0 +1,220 @@
+"""NumPy's arrays of tensors that a step computes: they share the tensors' memory, and are made behind the run."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch.nn.functional as F
+from differential import Program, differential
+
+import torch
+import torchjanus
+from torch import nn
+
+
+def shown(value):
+    """What there is to see of arrays."""
+    if isinstance(value, np.ndarray):
+        return ("array", str(value.dtype), value.shape, value.strides, value.tolist())
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(shown, value))
+    return value
+
+
+def program(step, calls=None, watch=(), around=lambda step, *given: step(*given)):
+    """Only the step is converted; what it gives is looked at by Python."""
+
+    def convert(_):
+        converted = torchjanus.function(step)
+        return lambda *given: shown(around(converted, *given)), converted
+
+    return Program(
+        lambda *given: shown(around(step, *given)),
+        [(torch.randn(4, 3),) for _ in range(7)] if calls is None else calls,
+        watch=watch,
+        convert=convert,
+    )
+
+
+def into_list(x):
+    found = []
+    found.append((x * 2).numpy())
+    found.append(x.sum(0).numpy())
+    return found
+
+
+def beside_its_tensor(x):
+    y = x * 2
+    return y, y.numpy(), y.t().numpy(), y[1:].numpy()
+
+
+def written_later(x):
+    y = x * 2
+    array = y.numpy()
+    y.add_(1)
+    return array, y
+
+
+def of_one_side(x):
+    y = x * 2
+    return y.numpy() if x.sum() > 0 else (y + 1).numpy()
+
+
+STEPS = {
+    "a result": lambda x: (x * 2).numpy(),
+    "detached": lambda x: (x * 2).detach().cpu().numpy(),
+    "asarray": lambda x: np.asarray(x * 2),
+    "of an argument": lambda x: (x.numpy(), x + 1),
+    "integers": lambda x: x.argmax(1).numpy(),
+    "flags": lambda x: (x > 0).numpy(),
+    "a number": lambda x: x.sum().numpy(),
+    "half precision": lambda x: (x * 2).half().numpy(),
+    "not contiguous": lambda x: (x * 2).t().numpy(),
+    "a list": into_list,
+    "beside its tensor": beside_its_tensor,
+    "a tensor that is written later": written_later,
+    "twice the same": lambda x: (lambda array: (array, array))((x * 2).numpy()),
+    "is one": lambda x: (isinstance((x * 2).numpy(), np.ndarray), x + 1),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_arrays(name):
+    differential(hits=3)(lambda: program(STEPS[name]))()
+
+
+@differential(hits=3)
+def test_an_array_of_one_side_of_a_branch():
+    return program(of_one_side, [(torch.randn(4, 3),) for _ in range(16)])
+
+
+@differential(hits=3)
+def test_the_memory_is_shared():
+    def step(x):
+        y = x * 2
+        return y, y[1:].numpy(), x.numpy()
+
+    def around(step, x):
+        x = x.clone()
+        y, part, whole = step(x)
+        part += 1
+        whole *= 3
+        return y, part, x, whole
+
+    return program(step, around=around)
+
+
+@differential(hits=3)
+def test_an_array_that_stays_in_an_object():
+    class Last:
+        output = None
+
+    last = Last()
+    last.losses = []
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def step(x):
+        output = model(x)
+        loss = F.mse_loss(output, torch.ones(4, 2))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        last.output = output.detach().cpu().numpy()
+        last.losses.append(loss.detach().numpy())
+        return loss
+
+    def around(step, x):
+        return step(x), last.output, list(last.losses)
+
+    return program(step, watch=[model], around=around)
+
+
+@differential(hits=3)
+def test_the_array_of_a_parameter():
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def step(x):
+        weight = model.weight.detach().numpy()
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        return weight
+
+    return program(step, watch=[model])
+
+
+existing = np.ones((4, 3))
+
+
+class Plain:
+    pass
+
+
+def with_gradient(x):
+    try:
+        return nn.Parameter(x).numpy()
+    except RuntimeError:
+        return x * 2
+
+
+def requires_gradient_later(x):
+    y = x * 2
+    array = y.numpy()
+    y.requires_grad_()
+    return array
+
+
+def set_attribute(x):
+    array = (x * 2).numpy()
+    try:
+        array.name = 1
+    except AttributeError:
+        return x
+    return x + 1
+
+
+IMPERATIVE = {
+    "sums": lambda x: (x * 2).numpy().sum() + x,
+    "sizes": lambda x: x * len((x * 2).numpy()),
+    "shape": lambda x: x * (x * 2).numpy().shape[0],
+    "an element": lambda x: x * (x * 2).numpy()[0, 0],
+    "arithmetic": lambda x: (x * 2).numpy() * 2 + 1,
+    "comparison": lambda x: (x * 2).numpy() == (x * 2).numpy(),
+    "truth": lambda x: x + 1 if (x.sum() * 2).numpy() else x,
+    "elements": lambda x: [row for row in (x * 2).numpy()],
+    "methods": lambda x: (x * 2).numpy().flatten().astype(np.float32),
+    "functions": lambda x: np.clip((x * 2).numpy(), 0, 1),
+    "a tensor again": lambda x: torch.from_numpy((x * 2).numpy()) + 1,
+    "a copy": lambda x: (x * 2).numpy().copy(),
+    "a gradient": with_gradient,
+    "a gradient later": requires_gradient_later,
+    "an attribute": set_attribute,
+    "printed": lambda x: (print((x * 2).numpy()), x + 1)[1],
+    "compared with an object": lambda x: np.ones(3) == Plain(),
+    "compared with an existing array": lambda x: ((x * 2).numpy() == existing, x + 1),
+    "an existing array compared with an object": lambda x: ((existing == Plain()), x + 1),
+    "a copy of the object": lambda x: copy.copy((x * 2).numpy()),
+    "in a set": lambda x: type(x.numpy()) in {np.ndarray},
+    "text": lambda x: f"{(x * 2).numpy()}",
+    "bfloat16": lambda x: (x * 2).bfloat16().float().numpy().tolist(),
+    "arguments": lambda x: (x * 2).numpy(force=True),
+    "items": lambda x: x * (x.sum() * 2).numpy().item(),
+    "a number": lambda x: x * float((x.sum() * 2).numpy()),
+}
+
+
+@pytest.mark.parametrize("name", IMPERATIVE)
+def test_what_is_done_with_arrays_in_between(name):
+    """It is right, whatever of it runs as a graph."""
+    step = IMPERATIVE[name]
+    inputs = [(torch.randn(4, 3),) for _ in range(7)]
+    converted = torchjanus.function(step)
+    for (x,) in inputs:
+        expected, actual = shown(step(x)), shown(converted(x))
+        if isinstance(expected, torch.Tensor):
+            assert torch.equal(expected, actual)
+        else:
+            assert repr(expected) == repr(actual)
+    assert all(each["code"] != "internal_error" for each in torchjanus.stats(converted)["reasons"])
