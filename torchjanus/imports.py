@@ -11,6 +11,7 @@ from typing import Any
 
 _INSTALLED = (
     "<frozen importlib.",
+    os.path.join(os.path.dirname(__file__), ""),
     *(
         f"{sysconfig.get_path(kind)}{os.sep}"
         for kind in ("stdlib", "platstdlib", "purelib", "platlib")

@@ -114,8 +114,16 @@ class Aliases {
     return interpreter_.sources().step(Source::Kind::attribute, owner, name);
   }
 
+  /// Whether two objects have one dictionary, as those do whose `__dict__` is shared.
+  static bool share_dictionary(PyObject* one, PyObject* other) {
+    if (PyModule_Check(one) || PyType_Check(one) || PyModule_Check(other) || PyType_Check(other))
+      return false;
+    const Object own = own_dictionary(one);
+    return own && own_dictionary(other).is(own.get());
+  }
+
   /// All these paths led to the object whose changes the run saw through them, or one to an object
-  /// and the other to its own dictionary.
+  /// and the other to its own dictionary, or to two objects with one dictionary.
   void expect_one(const Source* owner, const std::set<const Source*>& paths) {
     PyObject* object = resolve_(owner);
     for (const Source* path : paths) {
@@ -124,8 +132,9 @@ class Aliases {
       PyObject* found = resolve_(path);
       const Source* one = owner;
       if (object != nullptr && found != nullptr && object != found) {
-        if (own_dictionary(object).is(found)) one = dictionary_of(owner);
-        if (own_dictionary(found).is(object)) path = dictionary_of(path);
+        const bool is_shared = share_dictionary(object, found);
+        if (is_shared || own_dictionary(object).is(found)) one = dictionary_of(owner);
+        if (is_shared || own_dictionary(found).is(object)) path = dictionary_of(path);
       }
       interpreter_.assume_same_object(path, one);
     }
@@ -180,6 +189,8 @@ class Aliases {
       return;
     if (are_distinct(one.owner, other.owner)) return;
     if (!compared_.emplace(one.owner, other.owner).second) return;
+    if (one.object != other.object && share_dictionary(one.object, other.object))
+      return interpreter_.assume_same_object(dictionary_of(one.owner), dictionary_of(other.owner));
     interpreter_.assume_same_object(one.owner, other.owner, one.object == other.object);
   }
 

@@ -106,3 +106,31 @@ def test_a_dict_that_is_assigned_otherwise(change):
         return y * plain.scale
 
     return Program(step, calls())
+
+
+@differential(hits=3)
+def test_two_objects_from_before_with_one_dict():
+    Shared = shared_class()
+    one, other = Shared(), Shared()
+
+    def step(x):
+        one.count += 1
+        other.latest = x * other.count
+        return one.latest + 1, other.doubled
+
+    return Program(step, calls(8), watch=[Shared.everything])
+
+
+@differential(hits=4, reasons=["guard_failed"])
+def test_one_of_them_gets_a_dict_of_its_own():
+    Shared = shared_class()
+    one, other = Shared(), Shared()
+
+    def separate():
+        other.__dict__ = dict(Shared.everything)
+
+    def step(x):
+        one.count += 1
+        return x * other.count
+
+    return Program(step, [*calls(8), separate, *calls(8)], watch=[one, other])
