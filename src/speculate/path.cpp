@@ -2,6 +2,7 @@
 
 #include "python/context_variable.h"
 #include "speculate/tensor_access.h"
+#include "syntax/source.h"
 
 namespace janus::speculate {
 namespace {
@@ -165,8 +166,8 @@ PyObject* take_step(const PathStep& step, PyObject* base, const Call& call,
       return PyMethod_Check(base) ? PyMethod_GET_FUNCTION(base) : nullptr;
     case Kind::bound_self:
       return PyMethod_Check(base) ? PyMethod_GET_SELF(base) : nullptr;
-    case Kind::code:
-      return PyFunction_Check(base) ? PyFunction_GET_CODE(base) : nullptr;
+    case Kind::code:  // a cut or outlined function does what it did
+      return PyFunction_Check(base) ? syntax::original_code(PyFunction_GET_CODE(base)) : nullptr;
     case Kind::grad:
       return tensor_access().is_tensor(base) ? keep(tensor_access().grad_of(base), owned) : nullptr;
     case Kind::link_result:

@@ -292,7 +292,7 @@ std::shared_ptr<const Code> Names::code_of(PyObject* function, const Source* sou
                             ? writer_.sources().root(Source::Kind::constant, code->function)
                             : code->function_source;
   assumptions_.assume(Assumption::Kind::identity, writer_.sources().step(Source::Kind::code, owner),
-                      code->facts_key);
+                      Object::borrow(syntax::original_code(code->facts_key.get())));
   return code;
 }
 

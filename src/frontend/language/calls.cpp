@@ -30,6 +30,7 @@
 #include "ops/list.h"
 #include "ops/number.h"
 #include "speculate/hooks.h"
+#include "syntax/source.h"
 
 namespace janus::frontend {
 
@@ -180,7 +181,7 @@ void assume_meaning(Interpreter& interpreter, const Known& known) {
   const Source* function = interpreter.sources().root(Source::Kind::constant, known.object);
   interpreter.assume(Assumption::Kind::identity,
                      interpreter.sources().step(Source::Kind::code, function),
-                     Object::borrow(PyFunction_GET_CODE(object)));
+                     Object::borrow(syntax::original_code(PyFunction_GET_CODE(object))));
 }
 
 Value call_known(Interpreter& interpreter, const Value& callee, const CallArguments& arguments) {

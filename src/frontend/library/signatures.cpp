@@ -16,6 +16,7 @@
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "python/classes.h"
+#include "syntax/source.h"
 
 namespace janus::frontend {
 
@@ -127,7 +128,7 @@ class SignatureReader {
     interpreter_.assume(
         Assumption::Kind::identity,
         interpreter_.sources().step(Source::Kind::code, path_of(interpreter_, known)),
-        Object::borrow(reinterpret_cast<PyObject*>(code)));
+        Object::borrow(syntax::original_code(reinterpret_cast<PyObject*>(code))));
     function_ = function;
     annotations_ = attribute(interpreter_, function, "__annotations__");
     names_ = python::elements(interpreter_.must(PyCode_GetVarnames(code)).get());

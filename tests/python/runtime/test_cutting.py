@@ -84,6 +84,34 @@ def test_function_whose_callee_is_refused():
     return Program(step, calls, watch=[model, optimizer, recorder])
 
 
+@differential(hits=35)
+def test_graphs_hold_when_a_function_that_they_inline_is_cut():
+    recorder, model, optimizer, batches = setting()
+
+    def train(x, y, recorded):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        if recorded:
+            recorder.record(loss)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    code = train.__code__
+    refused = torchjanus.function(lambda x, y: train(x, y, True))
+
+    def cut():
+        for x, y in batches:
+            refused(x, y)
+        assert train.__code__ is not code
+
+    def step(x, y):
+        return train(x, y, False)
+
+    calls = [*batches, cut, *batches, *batches]
+    return Program(step, calls, watch=[model, optimizer, recorder])
+
+
 @differential(hits=8)
 def test_converted_callee_that_is_refused():
     recorder, model, optimizer, batches = setting()
