@@ -431,6 +431,7 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
   const int refusals = refusals_;
   Attempt attempt = generate_and_run(call, environment, wanted, committed);
   if (counters_.generated == generated) {
+    was_left_for_refused_ |= refusals_ > refusals;
     ++refusals_of_[key];
     refusals_ = refusals;  // the refusal does not count for other outcomes
   }
@@ -620,12 +621,20 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
   return entry;
 }
 
+/// Whether graphs are often left for what is refused: the rest of such calls would gain from a cut.
+bool Dispatcher::is_often_left() const {
+  constexpr uint64_t kLeast = 20, kRatio = 2;  // a third of the runs; chosen, not measured
+  return counters_.aborts >= kLeast && counters_.aborts * kRatio > counters_.hits;
+}
+
 const Reason* Dispatcher::refusal_to_cut() const {
-  if (!last_refusal_ || (counters_.generated > 0 && !is_unstable_)) return nullptr;
+  if (!last_refusal_) return nullptr;
+  const bool is_given_up = was_left_for_refused_ && (is_unstable_ || is_often_left());
+  if (counters_.generated > 0 && !is_given_up) return nullptr;
   const ReasonCode code = last_refusal_->code;
   if (code == ReasonCode::no_tensor_work || code == ReasonCode::internal_error) return nullptr;
   const bool is_certain = is_permanent(code);  // for instance, a callee has no source
-  return is_certain || refusals_ >= policy::kRefusalsBeforeCut ? &*last_refusal_ : nullptr;
+  return is_certain || is_given_up || refusals_ >= policy::kRefusalsBeforeCut ? &*last_refusal_ : nullptr;
 }
 
 void Dispatcher::refused(const Reason& refusal) {
@@ -736,6 +745,7 @@ void Dispatcher::start_over(Reason reason) {
   runs_left_ = options_.profile_runs;
   refusals_ = penalty_ = pause_ = calls_to_pause_ = 0;
   last_refusal_.reset();
+  was_left_for_refused_ = false;
   retry_at_ = 0;
   aborts_of_.clear();
   refusals_of_.clear();

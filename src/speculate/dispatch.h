@@ -204,6 +204,7 @@ class Dispatcher {
   bool observe(const Call& call);
   std::map<std::string, ValueFact, std::less<>> path_facts(const Call& call) const;
   bool has_ever_new_numbers() const;
+  bool is_often_left() const;
   bool may_generate() const;
   /// Whether generating has taken no more than its share of the program's time.
   bool can_afford_generation() const;
@@ -235,6 +236,7 @@ class Dispatcher {
   std::optional<Reason> last_refusal_;
   uint64_t retry_at_ = 0;  ///< the number of the call that tries a refused function again
   int penalty_ = 0;
+  bool was_left_for_refused_ = false;        ///< a call left a graph, and its outcome was refused
   int pause_ = 0;                            ///< calls of the last pause
   int calls_to_pause_ = 0;                   ///< calls left of this pause
   double first_met_ = 0;                     ///< in milliseconds, as now() counts

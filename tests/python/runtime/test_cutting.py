@@ -138,7 +138,7 @@ def test_converted_callee_that_is_refused():
     return Program(step, [*batches, look, *batches], watch=[model, optimizer, recorder])
 
 
-@differential(hits=8)
+@differential(hits=60)
 def test_function_whose_graphs_are_left_for_a_side_that_is_refused():
     """Neither side is rare: the graph of the other one is given up, and the statement is cut."""
     recorder, model, optimizer, batches = setting()
