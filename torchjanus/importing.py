@@ -4,15 +4,17 @@ import importlib.abc
 import importlib.machinery
 import sys
 import sysconfig
+import time
 import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import report, script
+from . import _core, report, script
 
 
 def compile_source(source: bytes, file: str) -> types.CodeType:
     """The rewritten code; the plain code if rewriting fails for a reason of our own."""
+    start = time.thread_time()
     try:
         return script.compile_script(source, file)
     except SyntaxError as error:
@@ -20,6 +22,8 @@ def compile_source(source: bytes, file: str) -> types.CodeType:
     except Exception as error:
         report.internal_error(f"{file} could not be rewritten", error)
         return compile(source, file, "exec", dont_inherit=True)
+    finally:
+        _core.spend(1e3 * (time.thread_time() - start))
 
 
 class _RewritingLoader(importlib.machinery.SourceFileLoader):

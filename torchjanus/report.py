@@ -55,6 +55,7 @@ def stats_all() -> dict[str, Any]:
     """Counters of the whole process, as JSON can hold them."""
     return {
         "seconds_until_first_graph": _core.seconds_until_first_graph(),
+        "conversion": _core.conversion_account(),
         "functions": _core.all_stats(),
     }
 

@@ -7,10 +7,11 @@ its command line begins with `begin`, which does there what the command did for 
 import multiprocessing.spawn
 import os
 import runpy
+import time
 from pathlib import Path
 from typing import Any
 
-from . import _core, children, importing
+from . import _core, children, clock, importing
 
 
 def convert_from_here(folder: Path, stats: Path | None) -> None:
@@ -21,6 +22,7 @@ def convert_from_here(folder: Path, stats: Path | None) -> None:
         stats: Where the program's counters go, if they are wanted; a spawned process writes `stats.<its number>`.
     """
     importing.install_hook(folder)
+    _core.open_conversion_account(1e3 * (time.process_time() - clock.began))
     _core.watch_for_entry_points()
     original = multiprocessing.spawn.get_command_line
     file = None if stats is None else str(stats.absolute())

@@ -92,6 +92,7 @@ void Cuts::add(size_t begin, size_t end, const Dispatcher& seen) {
   segment->dispatcher.inherit(seen);
   segment->dispatcher.roots = seen.roots;
   segment->dispatcher.is_part = true;
+  segment->dispatcher.is_on_account = seen.is_on_account;
   starting_at_[begin] = segment;
 }
 

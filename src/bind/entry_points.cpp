@@ -17,8 +17,10 @@
 #include <vector>
 
 #include "base/call_tree.h"
+#include "base/conversion_account.h"
 #include "base/policy.h"
 #include "base/steady_time.h"
+#include "base/thread_time.h"
 #include "bind/cut_function.h"
 #include "bind/region.h"
 #include "python/object.h"
@@ -164,13 +166,24 @@ int profile(PyObject* /*unused*/, PyFrameObject* frame, int event, PyObject* arg
   return 0;
 }
 
+/// Whether a graph of what may be found could be paid.
+bool is_covered() {
+  const ConversionAccount* const account = conversion_account();
+  return account == nullptr ||
+         account->covers(account->estimate(std::nullopt), processor_milliseconds());
+}
+
+void spend(double milliseconds) {
+  if (ConversionAccount* const account = conversion_account()) account->spend(milliseconds);
+}
+
 bool Watch::is_due() {
   const double time = now();
   if (is_open_ || time - start_ < policy::kBeforeWatching) return false;
   const int rarity = in_vain_ / policy::kWindowsInVain;
   const double share = policy::kShareOfWatching / static_cast<double>(1 << std::min(rarity, 6));
   const double affordable = share * (time - start_) - spent_;
-  if (affordable < policy::kLeastWindow) return false;
+  if (affordable < policy::kLeastWindow || !is_covered()) return false;
   // A debugger, a profiler or coverage has the place, or the program runs as graphs already.
   const PyThreadState* thread = PyThreadState_Get();
   if (thread->c_profilefunc != nullptr || thread->c_tracefunc != nullptr) {
@@ -255,7 +268,9 @@ void Watch::close() {
   last_ = now();
   in_graphs_ = speculate::Dispatcher::milliseconds_in_graphs();
   tree_.end_window(last_);
-  spent_ += policy::kCostOfWatchedEvent * static_cast<double>(events_);
+  const double cost = policy::kCostOfWatchedEvent * static_cast<double>(events_);
+  spent_ += cost;
+  spend(cost);
   has_news_ = true;
 }
 
@@ -273,7 +288,9 @@ void Watch::convert_repeated() {
                       .within = policy::kCallsWithinEnded},
                      [&](CallTree::Key key) { return choose(codes_.at(key).code.get()); });
   if (found.empty()) return;
+  const double start = thread_seconds();
   for (const CallTree::Key key : found) convert(codes_.at(key).code.get());
+  spend(1e3 * (thread_seconds() - start));
   in_vain_ = 0;
   tree_.clear();
   codes_.clear();

@@ -119,7 +119,10 @@ void cut_if_refused(FunctionObject* function) {
   if (!cut || function->cut != nullptr) return;
   function->cut = new CutFunction(std::move(*cut));
   function->cut->regions.insert(function->cut->regions.end(), callee.begin(), callee.end());
-  for (const python::Object& region : function->cut->regions) make_part(region.get());
+  for (const python::Object& region : function->cut->regions) {
+    make_part(region.get());
+    ask_for(region.get());
+  }
   function->dispatcher->disable_as_cut();
 }
 

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "base/conversion_account.h"
 #include "base/options.h"
 #include "bind/entry_points.h"
 #include "bind/function.h"
@@ -42,6 +43,19 @@ nb::list all_snapshots() { return all_told(bind::snapshot_of); }
 nb::object seconds_until_first_graph() {
   const double seconds = speculate::Dispatcher::seconds_until_first_graph();
   return seconds < 0 ? nb::none() : nb::object(nb::float_(seconds));
+}
+
+nb::object told_account() {
+  const ConversionAccount* const account = conversion_account();
+  if (account == nullptr) return nb::none();
+  nb::dict dict;
+  dict["spent"] = account->spent();
+  dict["saved"] = account->saved();
+  return dict;
+}
+
+void spend(double milliseconds) {
+  if (ConversionAccount* const account = conversion_account()) account->spend(milliseconds);
 }
 
 nb::object seen_by_watch() {
@@ -121,6 +135,13 @@ NB_MODULE(_core, module) {
              "The code with those of its constants that are keys replaced by the values.");
   module.def("note_copy", note_copy, nb::arg("code"), nb::arg("original"),
              "From now on the source of `code` is that of `original`.");
+  module.def(
+      "open_conversion_account", open_conversion_account, nb::arg("spent"),
+      "From now on, converting regions may cost a share of the time; so many ms already have.");
+  module.def("spend", spend, nb::arg("milliseconds"),
+             "The account, if there is one, pays for this.");
+  module.def("conversion_account", told_account,
+             "What converting has cost and saved, in ms, as a dict; None if it is not bounded.");
   module.def("watch_for_entry_points", bind::watch_for_entry_points,
              "Finds functions that packages call in loops, and lets them run as graphs.");
   module.def("seen_by_watch", seen_by_watch,

@@ -318,6 +318,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
       return new_mode(Mode::plain);
     }
     if (state.cuts->any()) return new_mode(begin_activation(state));
+    if (state.dispatcher.waits()) return new_mode(Mode::plain);
     StatementResults given;
     const auto outcome =
         attempt(state, state.dispatcher, *state.tree, state.all, given, state.as_graph);
@@ -393,6 +394,7 @@ PyObject* begin_segment(RegionState& state, size_t index) {
     if (segment != nullptr) segment->dispatcher.count_passed();
     return begin_in_python(state, index);
   }
+  if (segment->dispatcher.waits()) return begin_in_python(state, index);
   StatementResults given;
   const auto outcome = attempt(state, segment->dispatcher, *segment->tree, segment->variables,
                                given, segment->as_graph);
@@ -647,6 +649,7 @@ std::unique_ptr<RegionState> make_state(PyObject* module,
   state->cuts = std::make_unique<Cuts>(tree, tree->scope->assigned, std::move(bound));
   state->dispatcher.roots = roots_of_call;
   state->dispatcher.is_part = is_part;
+  state->dispatcher.is_on_account = true;
   state->dispatcher.tell = [owner = state.get()](Dispatcher::Describe describe) {
     return guarded([&] { return told(*owner, describe).release(); });
   };
@@ -821,6 +824,11 @@ python::Object region_told(PyObject* region, Dispatcher::Describe describe) {
 }
 
 void make_part(PyObject* region) { state_of(region).dispatcher.is_part = true; }
+
+void ask_for(PyObject* region) {
+  state_of(region).dispatcher.is_on_account = false;
+  for (const python::Object& part : state_of(region).parts) ask_for(part.get());
+}
 
 RegionParts parts_of_region(PyObject* object) {
   return {state_of(object).module.get(), state_of(object).tree.get()};

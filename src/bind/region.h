@@ -29,5 +29,7 @@ RegionParts parts_of_region(PyObject* object);
 python::Object region_told(PyObject* region, speculate::Dispatcher::Describe describe);
 /// Marks the region as part of a function, whose report includes it.
 void make_part(PyObject* region);
+/// Somebody asked for the conversion of the region and its parts: no account pays for them.
+void ask_for(PyObject* region);
 
 }  // namespace janus::bind

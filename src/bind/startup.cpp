@@ -12,6 +12,7 @@
 
 #include "base/background.h"
 #include "base/check.h"
+#include "base/conversion_account.h"
 #include "base/options.h"
 #include "base/time_budget.h"
 #include "bind/entry_points.h"
@@ -48,7 +49,8 @@ const std::map<std::string, std::string>& switches() {
   static const std::map<std::string, std::string> all = [] {
     std::map<std::string, std::string> made;
     for (const Switch& each : kSwitches) made.emplace(each.name, each.meaning);
-    for (const Switch& each : {kBackgroundSwitch, kernels::kThreadCostSwitch, kEntryPointsSwitch})
+    for (const Switch& each :
+         {kBackgroundSwitch, kBudgetSwitch, kernels::kThreadCostSwitch, kEntryPointsSwitch})
       made.emplace(each.name, each.meaning);
     for (const auto& each : passes::all_passes())
       if (each.name != "optimise") made.emplace(each.name, "the pass of that name");

@@ -21,6 +21,7 @@
 
 #include "base/background.h"
 #include "base/check.h"
+#include "base/conversion_account.h"
 #include "base/fault.h"
 #include "base/mutation.h"
 #include "base/time_budget.h"
@@ -432,6 +433,8 @@ void bind_testing(nb::module_& module) {
       "pass_time", [](double milliseconds) { speculate::simulated_time->now += milliseconds; },
       nb::arg("milliseconds"));
   testing.def("end_simulated_time", [] { speculate::simulated_time.reset(); });
+  testing.def("simulate_processor_time", simulate_processor_time, nb::arg("milliseconds").none());
+  testing.def("close_conversion_account", close_conversion_account);
   testing.def("simulate_work", simulate_work, nb::arg("seconds").none());
   testing.def("work_done", TimeBudget::work_done);
   testing.def("hold_background", &BackgroundWork::hold, nb::arg("is_held"));

@@ -23,16 +23,17 @@
 namespace janus::speculate {
 namespace {
 
-/// Adds the processor time of a scope to a sum, in milliseconds.
+/// Tells the processor time of a scope at its end, in milliseconds.
+template <class Told>
 class Spending {
  public:
-  explicit Spending(double& sum) : sum_(sum), start_(thread_seconds()) {}
-  ~Spending() { sum_ += (thread_seconds() - start_) * 1e3; }
+  explicit Spending(Told told) : told_(std::move(told)), start_(thread_seconds()) {}
+  ~Spending() { told_((thread_seconds() - start_) * 1e3); }
   Spending(const Spending&) = delete;
   Spending& operator=(const Spending&) = delete;
 
  private:
-  double& sum_;
+  Told told_;
   double start_;
 };
 
@@ -42,6 +43,16 @@ std::vector<Dispatcher*>& registry() {
 }
 
 double first_profile = -1, first_graph = -1;
+
+// What is done on account (base/conversion_account.h); chosen, not measured.
+
+/// Calls before one is profiled: of what is called once or twice, no graph would ever run.
+constexpr double kCallsBeforeProfiling = 2;
+/// Share of the time in Python that a graph is expected to save.
+constexpr double kShareThatGraphsSave = 0.5;
+/// Milliseconds of processor time between two questions whether the account covers a graph.
+constexpr double kBetweenQuestions = 5;
+constexpr uint64_t kMostCallsBetweenQuestions = 1 << 16;
 
 /// Whether no later call can change the reason.
 bool is_permanent(ReasonCode code) {
@@ -162,7 +173,10 @@ Dispatcher::Dispatcher(std::string name, std::string file, int line, DispatchOpt
   registry().push_back(this);
 }
 
-Dispatcher::~Dispatcher() { std::erase(registry(), this); }
+Dispatcher::~Dispatcher() {
+  reserve(0);
+  std::erase(registry(), this);
+}
 
 thread_local Dispatcher::GraphRuns Dispatcher::graph_runs;
 
@@ -248,7 +262,7 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
                                                     bool& committed) {
   if (first_profile < 0) first_profile = now();
   if (first_met_ == 0) first_met_ = now();
-  if (counters_.calls < retry_at_) return {};
+  if (counters_.calls < retry_at_ || !is_covered()) return {};
   if (runs_left_ > 0) {
     if (!is_part) measurement_.profiled();
     observe(call);
@@ -354,6 +368,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
   if (!failure) {
     ++entry->hits;
     ++counters_.hits;
+    save(taken);
     penalty_ = std::max(0, penalty_ - 1);
     pause_ = 0;
     if (first_graph < 0) first_graph = now();
@@ -371,6 +386,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
     throw python::ErrorSet();
   }
   ++entry->aborts;
+  if (ConversionAccount* const paying = account()) paying->spend(taken);
   switch (failure->kind) {
     case Failure::Kind::guard: {
       const auto id = static_cast<size_t>(failure->guard);
@@ -520,7 +536,11 @@ Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environ
   entry->guards().visit_values(
       call, [&](const std::string& path, PyObject* object) { observations_.see(path, object); });
   compiling_ = entry;
-  if (!admit()) return {};
+  if (!admit()) {
+    if (const ConversionAccount* paying = account())
+      reserve(std::max(0.0, paying->estimate(tensors_) - spent_on_last_));
+    return {};
+  }
   Attempt attempt;
   Outcomes unused;
   if (run_entry(entry, std::move(captured), attempt.result, committed, unused) == Result::left) {
@@ -536,7 +556,9 @@ bool Dispatcher::admit() {
   const auto milliseconds = compiling_->compiled_in_background();
   if (!milliseconds) return false;
   durations_.compiling += *milliseconds;
-  spent_on_graphs_ += *milliseconds;
+  spend(*milliseconds);
+  reserve(0);
+  learn_cost();
   ++news_;
   entries_.push_front(std::exchange(compiling_, nullptr));
   if (entries_.size() > policy::kMostEntries) entries_.pop_back();
@@ -545,7 +567,8 @@ bool Dispatcher::admit() {
 
 std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& chosen) {
   const Flag generating(generating_);
-  const Spending spending(spent_on_graphs_);
+  spent_on_last_ = 0;
+  const Spending spending([&](double milliseconds) { spend(milliseconds); });
   const TimeBudget budget(time_for_graph(is_part));
   std::optional<Reason> reason;
   // If the general form can't be converted, makes a graph for these very values.
@@ -696,13 +719,76 @@ bool Dispatcher::may_generate() const {
   return counters_.generated < policy::kMostGenerated && refusals_ < policy::kMostRefusals;
 }
 
-bool Dispatcher::can_afford_generation() const {
-  return !times_decide || spent_on_graphs_ <= policy::kFreeGeneration +
-                                                  policy::kShareOfGeneration * (now() - first_met_);
+bool Dispatcher::can_afford_generation() {
+  const double most = policy::kFreeGeneration + policy::kShareOfGeneration * (now() - first_met_);
+  return (!times_decide || spent_on_graphs_ <= most) && is_covered();
+}
+
+ConversionAccount* Dispatcher::account() const {
+  return is_on_account ? conversion_account() : nullptr;
+}
+
+bool Dispatcher::is_covered() {
+  const ConversionAccount* const paying = account();
+  if (paying == nullptr) return true;
+  const double cost =
+      paying->estimate(least_profiled_ == 0 ? std::nullopt : std::optional(tensors_));
+  const double used = processor_milliseconds();
+  if (is_worth(cost) && paying->covers(cost, used)) {
+    wait_ = 0;
+    return true;
+  }
+  wait_for_account(used);
+  return false;
+}
+
+/// The calls to come are expected to take as long as those so far, of which a graph saves a part.
+bool Dispatcher::is_worth(double cost) const {
+  const auto calls = static_cast<double>(counters_.calls);
+  if (least_profiled_ == 0) return calls > kCallsBeforeProfiling;
+  return kShareThatGraphsSave * calls * least_profiled_ >= cost;
+}
+
+/// As many calls as pass in some milliseconds: a loop of short calls does not pay for questions.
+void Dispatcher::wait_for_account(double used) {
+  if (!entries_.empty() || is_compiling()) return;
+  const bool is_soon = used - looked_ < kBetweenQuestions;
+  wait_ = is_soon ? std::min(2 * wait_ + 1, kMostCallsBetweenQuestions) : wait_ / 2;
+  calls_to_wait_ = wait_;
+  looked_ = used;
+}
+
+void Dispatcher::spend(double milliseconds) {
+  spent_on_graphs_ += milliseconds;
+  spent_on_last_ += milliseconds;
+  if (ConversionAccount* const paying = account()) paying->spend(milliseconds);
+}
+
+void Dispatcher::reserve(double milliseconds) {
+  if (ConversionAccount* const paying = account()) paying->reserve(milliseconds - reserved_);
+  reserved_ = milliseconds;
+}
+
+void Dispatcher::learn_cost() {
+  if (ConversionAccount* const paying = account()) paying->learn(tensors_, spent_on_last_);
+}
+
+/// Against the profiled runs, without what hooks cost them.
+void Dispatcher::save(double milliseconds) {
+  ConversionAccount* const paying = account();
+  if (paying == nullptr || least_profiled_ == 0) return;
+  const AbTest& test = measurement_.test();
+  const double in_python = test.has_both() ? test.with_old() : least_profiled_;
+  paying->save(in_python - milliseconds);
 }
 
 void Dispatcher::profile_finished(double milliseconds) {
   saw_tensor_ |= ProfileRun::tensors_seen() != tensors_before_;
+  tensors_ = static_cast<double>(ProfileRun::tensors_seen() - tensors_before_);
+  const double without_hooks = (1 - policy::kShareOfHooks) * milliseconds;
+  least_profiled_ = least_profiled_ == 0 ? without_hooks : std::min(least_profiled_, without_hooks);
+  if (ConversionAccount* const paying = account())
+    paying->spend(std::max(0.0, milliseconds - least_profiled_));
   durations_.profiling += milliseconds;
   ++counters_.profiled;
   profiled_ = milliseconds;
@@ -732,6 +818,7 @@ void Dispatcher::disable(Reason reason) {
   note(reason);
   entries_.clear();
   compiling_.reset();
+  reserve(0);
   fall_back(reason);
   is_disabled_ = true;
 }
@@ -740,6 +827,7 @@ void Dispatcher::start_over(Reason reason) {
   note(std::move(reason));
   entries_.clear();
   compiling_.reset();
+  reserve(0);
   outgrown_.reset();
   is_disabled_ = is_cut_ = is_unstable_ = holds_graphs_ = pending_ = false;
   runs_left_ = options_.profile_runs;
@@ -757,6 +845,7 @@ void Dispatcher::start_over(Reason reason) {
 void Dispatcher::disable_as_cut() {
   entries_.clear();
   compiling_.reset();
+  reserve(0);
   is_disabled_ = is_cut_ = true;
 }
 
@@ -802,6 +891,7 @@ void Dispatcher::note(Reason unlocated) {
 Dispatcher::Attempt Dispatcher::out_of_memory(bool committed) {
   PyErr_Clear();
   compiling_.reset();
+  reserve(0);
   pause();
   retry_at_ = counters_.calls + policy::kCallsWithoutMemory;
   try {

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/conversion_account.h"
 #include "base/policy.h"
 #include "speculate/ab_measurement.h"
 #include "speculate/entry.h"
@@ -80,6 +81,13 @@ class Dispatcher {
   bool is_disabled() const { return is_disabled_; }
   /// A run in Python that skipped attempt().
   void count_passed() { ++counters_.passed; }
+  /// Whether this call skips attempt(), since the account did not cover a graph just before.
+  bool waits() {
+    if (calls_to_wait_ == 0) return false;
+    --calls_to_wait_;
+    ++counters_.calls;
+    return true;
+  }
   /// Tries to run the call as a graph. Never throws. The call's facts_key must be set.
   Attempt attempt(const Call& call);
   /// A profiled call has ended, possibly by an exception, after so many milliseconds.
@@ -112,6 +120,8 @@ class Dispatcher {
   using Describe = PyObject* (*)(const Dispatcher&);
   std::function<PyObject*(Describe describe)> tell;
   bool is_part = false;  ///< of a cut function, whose report includes it
+  /// Nobody asked for its conversion: the process's account pays for it, if there is one.
+  bool is_on_account = false;
 
   const std::string& name() const { return name_; }
   const std::string& file() const { return file_; }
@@ -207,7 +217,20 @@ class Dispatcher {
   bool is_often_left() const;
   bool may_generate() const;
   /// Whether generating has taken no more than its share of the program's time.
-  bool can_afford_generation() const;
+  bool can_afford_generation();
+  /// The account that pays for the work; null: what it costs is not bounded.
+  ConversionAccount* account() const;
+  /// Whether the account covers the next graph, and the calls so far were worth one. If not, the
+  /// next calls wait.
+  bool is_covered();
+  bool is_worth(double cost) const;
+  void wait_for_account(double used);
+  void spend(double milliseconds);
+  /// Sets aside what the kernels that are compiling will cost; 0: nothing is compiling.
+  void reserve(double milliseconds);
+  void learn_cost();
+  /// A run as a graph that took so many milliseconds.
+  void save(double milliseconds);
   void penalise(int amount, const std::string& why);
   Attempt out_of_memory(bool committed);
   Attempt internal_error(const std::string& what, bool committed);
@@ -257,6 +280,13 @@ class Dispatcher {
   Durations durations_;
   InPython in_python_;
   double spent_on_graphs_ = 0;  ///< milliseconds of processor time
+  double spent_on_last_ = 0;    ///< the same, of the last graph
+  double reserved_ = 0;         ///< for the kernels of that graph
+  double tensors_ = 0;          ///< that the last profiled run has seen
+  double least_profiled_ = 0;   ///< milliseconds of the fastest profiled run; 0: none yet
+  double looked_ = 0;           ///< the program's milliseconds when the account was asked last
+  uint64_t wait_ = 0;           ///< calls between two such questions
+  uint64_t calls_to_wait_ = 0;  ///< calls left until the next one
 };
 
 }  // namespace janus::speculate

@@ -68,7 +68,7 @@ def test_share_speed_and_spent_time(tmp_path: Path) -> None:
 
 def test_speed_that_was_not_measured(tmp_path: Path) -> None:
     text = MODEL + "for _ in range(8):" + STEP
-    screen = explained(tmp_path, text, TORCHJANUS_DISABLE="background")
+    screen = explained(tmp_path, text, TORCHJANUS_DISABLE="background,budget")
     assert "not measured" in screen[2], screen
 
 

@@ -1,0 +1,73 @@
+#include "base/conversion_account.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <ctime>
+
+namespace janus {
+namespace {
+
+// Shares and costs; docs/architecture/tiering.md says how they were measured.
+
+/// Milliseconds that may be spent in any case.
+constexpr double kFree = 40;
+/// Beyond that: the share of the program's time.
+constexpr double kShare = 0.03;
+/// Milliseconds of a graph, and of each tensor in its profiled run, before any graph was made.
+constexpr double kCostOfGraph = 60, kCostOfTensor = 2;
+/// Tensors of a graph whose profiled run is yet to come.
+constexpr double kUsualTensors = 40;
+/// The weight of these costs beside those that were measured, in tensors.
+constexpr double kWeightOfFirstCost = 50;
+
+/// One for the process, never freed: threads may outlive everything else.
+ConversionAccount* account = nullptr;
+std::optional<double> simulated;
+
+}  // namespace
+
+bool ConversionAccount::covers(double cost, double used) const {
+  return spent_ + reserved_ + cost <= kFree + kShare * (used - used_before_) + saved_;
+}
+
+void ConversionAccount::learn(double tensors, double cost) {
+  tensors_ += tensors;
+  cost_ += cost;
+  ++graphs_;
+}
+
+double ConversionAccount::estimate(std::optional<double> tensors) const {
+  const double of_graphs = std::max(0.0, cost_ - kCostOfGraph * graphs_);
+  const double of_tensor =
+      (kCostOfTensor * kWeightOfFirstCost + of_graphs) / (kWeightOfFirstCost + tensors_);
+  return kCostOfGraph + of_tensor * tensors.value_or(kUsualTensors);
+}
+
+ConversionAccount* conversion_account() { return account; }
+
+void open_conversion_account(double spent) {
+  if (account != nullptr || options().is_disabled(kBudgetSwitch.name)) return;
+  account = new ConversionAccount(0, spent);
+  // The child's processor time begins at zero.
+  static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    if (account != nullptr) *account = ConversionAccount(0, 0);
+  });
+  (void)registered;
+}
+
+void close_conversion_account() {
+  delete account;
+  account = nullptr;
+}
+
+double processor_milliseconds() {
+  if (simulated) return *simulated;
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+void simulate_processor_time(std::optional<double> milliseconds) { simulated = milliseconds; }
+
+}  // namespace janus
