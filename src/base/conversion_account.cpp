@@ -14,6 +14,8 @@ namespace {
 constexpr double kFree = 40;
 /// Beyond that: the share of the program's time.
 constexpr double kShare = 0.03;
+/// Beyond both: the share of the time in code that may become faster.
+constexpr double kShareOfHopeful = 0.1;
 /// Milliseconds of a graph, and of each tensor in its profiled run, before any graph was made.
 constexpr double kCostOfGraph = 60, kCostOfTensor = 2;
 /// Tensors of a graph whose profiled run is yet to come.
@@ -23,12 +25,13 @@ constexpr double kWeightOfFirstCost = 50;
 
 /// One for the process, never freed: threads may outlive everything else.
 ConversionAccount* account = nullptr;
-std::optional<double> simulated;
 
 }  // namespace
 
-bool ConversionAccount::covers(double cost, double used) const {
-  return spent_ + reserved_ + cost <= kFree + kShare * (used - used_before_) + saved_;
+bool ConversionAccount::covers(double cost, double used, double hopeful) const {
+  const double most =
+      kFree + kShare * (used - used_before_) + kShareOfHopeful * hope_ * hopeful + saved_;
+  return spent_ + reserved_ + cost <= most;
 }
 
 void ConversionAccount::learn(double tensors, double cost) {
@@ -43,6 +46,8 @@ double ConversionAccount::estimate(std::optional<double> tensors) const {
       (kCostOfTensor * kWeightOfFirstCost + of_graphs) / (kWeightOfFirstCost + tensors_);
   return kCostOfGraph + of_tensor * tensors.value_or(kUsualTensors);
 }
+
+std::optional<SimulatedProcessor> simulated_processor;
 
 ConversionAccount* conversion_account() { return account; }
 
@@ -62,12 +67,10 @@ void close_conversion_account() {
 }
 
 double processor_milliseconds() {
-  if (simulated) return *simulated;
+  if (simulated_processor) return simulated_processor->milliseconds;
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
 }
-
-void simulate_processor_time(std::optional<double> milliseconds) { simulated = milliseconds; }
 
 }  // namespace janus

@@ -1,9 +1,11 @@
 // What converting may cost a program that did not ask for it.
 //
 // `torchjanus run` converts on its own account, in milliseconds of processor time. The account has
-// a share of what the program has used so far, and what graphs have saved. All work on converting
-// is paid from it. Work begins only if the account covers its estimated cost. So a program that
-// gains nothing is slower by that share, wherever it ends. Guarded by the GIL.
+// a small share of what the program has used so far, and what graphs have saved. All work on
+// converting is paid from it. Work begins only if the account covers its estimated cost. A region
+// may overdraw it by a share of its own time, as it will probably run as long again. Each refusal
+// halves that share. So a program that gains nothing is slower by little, wherever it ends.
+// Guarded by the GIL.
 #pragma once
 
 #include <optional>
@@ -28,8 +30,12 @@ class ConversionAccount {
   double spent() const { return spent_; }
   double saved() const { return saved_; }
 
-  /// Whether work of this cost may begin when the program has used that much.
-  bool covers(double cost, double used) const;
+  /// Whether work of this cost may begin when the program has used that much, `hopeful` of it in
+  /// code that the work may make faster.
+  bool covers(double cost, double used, double hopeful) const;
+  /// What was made has run as a graph; or code could not be converted.
+  void succeeded() { hope_ = 1; }
+  void failed() { hope_ /= 2; }
 
   /// What a graph cost whose profiled run met so many tensors.
   void learn(double tensors, double cost);
@@ -39,6 +45,7 @@ class ConversionAccount {
  private:
   double used_before_, spent_;
   double saved_ = 0, reserved_ = 0;
+  double hope_ = 1;
   double tensors_ = 0, cost_ = 0;  ///< of all graphs that were made
   int graphs_ = 0;
 };
@@ -53,7 +60,11 @@ void open_conversion_account(double spent);
 double processor_milliseconds();
 /// For tests: there is none from now on.
 void close_conversion_account();
-/// For tests: so many, from now on. nullopt: the processor's clock again.
-void simulate_processor_time(std::optional<double> milliseconds);
+/// For tests: so many from now on, of which each profiled run takes some. nullopt: the processor's
+/// clock again.
+struct SimulatedProcessor {
+  double milliseconds = 0, of_run = 0;
+};
+extern std::optional<SimulatedProcessor> simulated_processor;
 
 }  // namespace janus

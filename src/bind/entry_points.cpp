@@ -166,11 +166,16 @@ int profile(PyObject* /*unused*/, PyFrameObject* frame, int event, PyObject* arg
   return 0;
 }
 
+/// The share of a program's time that entry points may take, before one is known.
+constexpr double kShareInEntryPoints = 0.25;  // chosen, not measured
+
 /// Whether a graph of what may be found could be paid.
 bool is_covered() {
   const ConversionAccount* const account = conversion_account();
-  return account == nullptr ||
-         account->covers(account->estimate(std::nullopt), processor_milliseconds());
+  if (account == nullptr) return true;
+  if (speculate::Dispatcher::is_any_waiting()) return false;  // a region of the script comes first
+  const double used = processor_milliseconds();
+  return account->covers(account->estimate(std::nullopt), used, kShareInEntryPoints * used);
 }
 
 void spend(double milliseconds) {

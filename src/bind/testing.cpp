@@ -433,7 +433,11 @@ void bind_testing(nb::module_& module) {
       "pass_time", [](double milliseconds) { speculate::simulated_time->now += milliseconds; },
       nb::arg("milliseconds"));
   testing.def("end_simulated_time", [] { speculate::simulated_time.reset(); });
-  testing.def("simulate_processor_time", simulate_processor_time, nb::arg("milliseconds").none());
+  testing.def(
+      "simulate_processor_time",
+      [](double milliseconds, double of_run) { simulated_processor = {milliseconds, of_run}; },
+      nb::arg("milliseconds"), nb::arg("of_run"));
+  testing.def("end_simulated_processor_time", [] { simulated_processor.reset(); });
   testing.def("close_conversion_account", close_conversion_account);
   testing.def("simulate_work", simulate_work, nb::arg("seconds").none());
   testing.def("work_done", TimeBudget::work_done);

@@ -40,6 +40,8 @@ class AbMeasurement {
 
   /// A profiled run in Python begins.
   void profiled();
+  /// A run that nobody times begins: the one before it ends nobody's time.
+  void skipped() { started_ = ended_ = 0; }
   /// A run begins. Returns whether it must do without graphs. `news` changes with anything new (a
   /// profile run, a graph); the measurement begins some runs after the last change.
   bool begins(uint64_t news, bool with_gradients);

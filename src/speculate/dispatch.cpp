@@ -47,12 +47,18 @@ double first_profile = -1, first_graph = -1;
 // What is done on account (base/conversion_account.h); chosen, not measured.
 
 /// Calls before one is profiled: of what is called once or twice, no graph would ever run.
-constexpr double kCallsBeforeProfiling = 2;
+constexpr uint64_t kCallsBeforeProfiling = 2;
 /// Share of the time in Python that a graph is expected to save.
 constexpr double kShareThatGraphsSave = 0.5;
 /// Milliseconds of processor time between two questions whether the account covers a graph.
 constexpr double kBetweenQuestions = 5;
 constexpr uint64_t kMostCallsBetweenQuestions = 1 << 16;
+/// Share of the time that a region takes for which others wait.
+constexpr double kShareOfMain = 0.3;
+/// Milliseconds for which they wait, after it has asked for a graph.
+constexpr double kStillWaiting = 500;
+/// The program's milliseconds when such a region asked last; negative: none has.
+double last_waiting = -1;
 
 /// Whether no later call can change the reason.
 bool is_permanent(ReasonCode code) {
@@ -197,7 +203,10 @@ Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
   bool committed = false;
   try {
     Attempt attempt = attempt_unguarded(call, committed);
-    if (attempt.otherwise == Otherwise::profile) graph_runs_before_ = graph_runs;
+    if (attempt.otherwise == Otherwise::profile) {
+      graph_runs_before_ = graph_runs;
+      if (account() != nullptr) profile_began_ = processor_milliseconds();
+    }
     return attempt;
   } catch (const StrictFallback& fallback) {
     fallback.raise();
@@ -368,6 +377,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
   if (!failure) {
     ++entry->hits;
     ++counters_.hits;
+    if (entry->hits == 1 && account() != nullptr) account()->succeeded();
     save(taken);
     penalty_ = std::max(0, penalty_ - 1);
     pause_ = 0;
@@ -669,6 +679,7 @@ void Dispatcher::refused(const Reason& refusal) {
   note(reason);
   ++refusals_;
   last_refusal_ = reason;
+  if (ConversionAccount* const paying = account()) paying->failed();
   if (reason.code == ReasonCode::internal_error) throw InternalError(reason.details);
   if (!entries_.empty()) return;
   // A part without tensor work has been tried in earlier calls of the whole.
@@ -731,27 +742,36 @@ ConversionAccount* Dispatcher::account() const {
 bool Dispatcher::is_covered() {
   const ConversionAccount* const paying = account();
   if (paying == nullptr) return true;
-  const double cost =
-      paying->estimate(least_profiled_ == 0 ? std::nullopt : std::optional(tensors_));
   const double used = processor_milliseconds();
-  if (is_worth(cost) && paying->covers(cost, used)) {
+  if (used_before_ == 0) used_before_ = used;
+  const bool is_known = least_profiled_ != 0;
+  const double cost = paying->estimate(is_known ? std::optional(tensors_) : std::nullopt);
+  const double so_far = time_so_far(used);
+  if (counters_.calls > kCallsBeforeProfiling && kShareThatGraphsSave * so_far >= cost &&
+      paying->covers(cost, used, so_far)) {
     wait_ = 0;
     return true;
   }
+  const bool is_main = so_far > kShareOfMain * (used - used_before_);
+  if (counters_.calls > kCallsBeforeProfiling && is_main) last_waiting = used;
   wait_for_account(used);
   return false;
 }
 
-/// The calls to come are expected to take as long as those so far, of which a graph saves a part.
-bool Dispatcher::is_worth(double cost) const {
-  const auto calls = static_cast<double>(counters_.calls);
-  if (least_profiled_ == 0) return calls > kCallsBeforeProfiling;
-  return kShareThatGraphsSave * calls * least_profiled_ >= cost;
+bool Dispatcher::is_any_waiting() {
+  return last_waiting >= 0 && processor_milliseconds() - last_waiting < kStillWaiting;
+}
+
+double Dispatcher::time_so_far(double used) const {
+  const double whole = used - used_before_;
+  if (least_profiled_ == 0) return whole;
+  return std::min(whole, static_cast<double>(counters_.calls) * least_profiled_);
 }
 
 /// As many calls as pass in some milliseconds: a loop of short calls does not pay for questions.
 void Dispatcher::wait_for_account(double used) {
   if (!entries_.empty() || is_compiling()) return;
+  measurement_.skipped();
   const bool is_soon = used - looked_ < kBetweenQuestions;
   wait_ = is_soon ? std::min(2 * wait_ + 1, kMostCallsBetweenQuestions) : wait_ / 2;
   calls_to_wait_ = wait_;
@@ -782,13 +802,21 @@ void Dispatcher::save(double milliseconds) {
   paying->save(in_python - milliseconds);
 }
 
+/// What is beyond the fastest run is the price of the copy with hooks.
+void Dispatcher::note_profiled_time() {
+  ConversionAccount* const paying = account();
+  if (paying == nullptr) return;
+  const double used =
+      simulated_processor ? simulated_processor->of_run : processor_milliseconds() - profile_began_;
+  const double without_hooks = (1 - policy::kShareOfHooks) * used;
+  least_profiled_ = least_profiled_ == 0 ? without_hooks : std::min(least_profiled_, without_hooks);
+  paying->spend(used - least_profiled_);
+}
+
 void Dispatcher::profile_finished(double milliseconds) {
   saw_tensor_ |= ProfileRun::tensors_seen() != tensors_before_;
   tensors_ = static_cast<double>(ProfileRun::tensors_seen() - tensors_before_);
-  const double without_hooks = (1 - policy::kShareOfHooks) * milliseconds;
-  least_profiled_ = least_profiled_ == 0 ? without_hooks : std::min(least_profiled_, without_hooks);
-  if (ConversionAccount* const paying = account())
-    paying->spend(std::max(0.0, milliseconds - least_profiled_));
+  note_profiled_time();
   durations_.profiling += milliseconds;
   ++counters_.profiled;
   profiled_ = milliseconds;

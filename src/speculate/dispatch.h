@@ -88,6 +88,8 @@ class Dispatcher {
     ++counters_.calls;
     return true;
   }
+  /// Whether one that takes a good part of the time waits for the account.
+  static bool is_any_waiting();
   /// Tries to run the call as a graph. Never throws. The call's facts_key must be set.
   Attempt attempt(const Call& call);
   /// A profiled call has ended, possibly by an exception, after so many milliseconds.
@@ -223,12 +225,15 @@ class Dispatcher {
   /// Whether the account covers the next graph, and the calls so far were worth one. If not, the
   /// next calls wait.
   bool is_covered();
-  bool is_worth(double cost) const;
+  /// Milliseconds that all calls took so far, or would have in Python; an upper bound before one
+  /// is profiled.
+  double time_so_far(double used) const;
   void wait_for_account(double used);
   void spend(double milliseconds);
   /// Sets aside what the kernels that are compiling will cost; 0: nothing is compiling.
   void reserve(double milliseconds);
   void learn_cost();
+  void note_profiled_time();
   /// A run as a graph that took so many milliseconds.
   void save(double milliseconds);
   void penalise(int amount, const std::string& why);
@@ -284,6 +289,8 @@ class Dispatcher {
   double reserved_ = 0;         ///< for the kernels of that graph
   double tensors_ = 0;          ///< that the last profiled run has seen
   double least_profiled_ = 0;   ///< milliseconds of the fastest profiled run; 0: none yet
+  double profile_began_ = 0;    ///< the program's milliseconds
+  double used_before_ = 0;      ///< the program's milliseconds at the first call
   double looked_ = 0;           ///< the program's milliseconds when the account was asked last
   uint64_t wait_ = 0;           ///< calls between two such questions
   uint64_t calls_to_wait_ = 0;  ///< calls left until the next one

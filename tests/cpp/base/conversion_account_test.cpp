@@ -9,13 +9,13 @@ namespace {
 /// The program's milliseconds at which work of this cost may begin; -1: never within an hour.
 double covered_at(const ConversionAccount& account, double cost) {
   for (double used = 0; used < 3.6e6; used += 10)
-    if (account.covers(cost, used)) return used;
+    if (account.covers(cost, used, 0)) return used;
   return -1;
 }
 
 TEST(ConversionAccount, CoversMoreTheLongerTheProgramRuns) {
   const ConversionAccount account(0, 0);
-  EXPECT_FALSE(account.covers(1000, 1000));
+  EXPECT_FALSE(account.covers(1000, 1000, 0));
   const double once = covered_at(account, 500), twice = covered_at(account, 1000);
   EXPECT_GT(once, 500 * 20);
   EXPECT_GT(twice, 2 * once);
@@ -29,25 +29,35 @@ TEST(ConversionAccount, WhatIsSpentAtTheStartIsPaidFirst) {
 TEST(ConversionAccount, SpendingNeverExceedsTheShare) {
   ConversionAccount account(0, 0);
   for (double used = 0; used < 1e6; used += 7) {
-    if (account.covers(90, used)) account.spend(90);
+    if (account.covers(90, used, 0)) account.spend(90);
     EXPECT_LE(account.spent(), 100 + 0.03 * used);
   }
 }
 
 TEST(ConversionAccount, SavingsPayForFurtherWork) {
   ConversionAccount account(0, 0);
-  EXPECT_FALSE(account.covers(300, 2000));
+  EXPECT_FALSE(account.covers(300, 2000, 0));
   account.save(400);
-  EXPECT_TRUE(account.covers(300, 2000));
+  EXPECT_TRUE(account.covers(300, 2000, 0));
 }
 
 TEST(ConversionAccount, WorkThatGoesOnIsSetAside) {
   ConversionAccount account(0, 0);
   const double used = covered_at(account, 300);
   account.reserve(300);
-  EXPECT_FALSE(account.covers(300, used));
+  EXPECT_FALSE(account.covers(300, used, 0));
   account.reserve(-300);
-  EXPECT_TRUE(account.covers(300, used));
+  EXPECT_TRUE(account.covers(300, used, 0));
+}
+
+TEST(ConversionAccount, HopefulCodeMayOverdrawItUntilOthersFailed) {
+  ConversionAccount account(0, 0);
+  EXPECT_FALSE(account.covers(300, 4000, 0));
+  EXPECT_TRUE(account.covers(300, 4000, 3000));
+  account.failed();
+  EXPECT_FALSE(account.covers(300, 4000, 3000));
+  account.succeeded();
+  EXPECT_TRUE(account.covers(300, 4000, 3000));
 }
 
 TEST(ConversionAccount, CostsAreLearnt) {
