@@ -32,7 +32,10 @@ bool is_key(const ExpectedObject& expected, PyObject* key) {
   return known != nullptr && equal_constants(known, key);
 }
 
-bool holds_keys(const std::vector<ExpectedObject>& keys, PyObject* dict) {
+/// Of a class: the keys of its own attributes.
+bool holds_keys(const std::vector<ExpectedObject>& keys, PyObject* object) {
+  PyObject* const dict =
+      PyType_Check(object) ? reinterpret_cast<PyTypeObject*>(object)->tp_dict : object;
   if (!PyDict_Check(dict) || static_cast<size_t>(PyDict_GET_SIZE(dict)) != keys.size())
     return false;
   if (python::has_own_order(dict)) {

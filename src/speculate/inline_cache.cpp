@@ -421,6 +421,10 @@ void InlineCache::Noting::check_size(const Check& check) {
 void InlineCache::Noting::check_keys(const Check& check) {
   PyObject* of = object();
   see_class_of(of);
+  if (check.kind == Kind::keys && PyType_Check(of)) {
+    if (!see_version_of(reinterpret_cast<PyTypeObject*>(of))) recheck(check);
+    return;
+  }
   if (check.kind == Kind::keys && PyDict_Check(of) && python::has_own_order(of))
     return recheck(check);
   if (!PyDict_Check(of)) {

@@ -1,6 +1,7 @@
 #include "frontend/core/keys.h"
 
 #include "frontend/core/frames.h"
+#include "frontend/core/identity_numbers.h"
 
 namespace janus::frontend {
 
@@ -8,6 +9,15 @@ using python::Object;
 
 bool same_key(const Frames& frames, PyObject* left, PyObject* right) {
   if (left == right) return true;
+  const bool first = is_identity_number(left), second = is_identity_number(right);
+  if (first && second) return false;
+  if (first || second) {
+    // An object has one number only: it is not that of another kind of object.
+    PyObject* const other = first ? right : left;
+    if (PyLong_Check(other) && !is_lasting_number(other))
+      frames.refuse(ReasonCode::dynamic_value, "the id of an object among other numbers");
+    return false;
+  }
   Py_hash_t a = PyObject_Hash(left), b = PyObject_Hash(right);
   if (PyErr_Occurred() != nullptr) frames.refuse_raised();
   if (a != b) return false;

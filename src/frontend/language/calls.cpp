@@ -6,6 +6,7 @@
 
 #include "frontend/control/journal.h"
 #include "frontend/control/optional.h"
+#include "frontend/core/class_of.h"
 #include "frontend/core/describe_callable.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
@@ -22,6 +23,7 @@
 #include "frontend/objects/container_methods.h"
 #include "frontend/objects/dispatched_functions.h"
 #include "frontend/objects/folding.h"
+#include "frontend/objects/partials.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
@@ -125,20 +127,6 @@ Value call_pure_builtin(Interpreter& interpreter, PyObject* callable,
   return call_now(interpreter, callable, arguments);
 }
 
-Value call_partial(Interpreter& interpreter, const Value& value, const CallArguments& arguments) {
-  CallArguments all;
-  all.positional = elements_of(interpreter, attribute(interpreter, value, "args"));
-  all.positional.insert(all.positional.end(), arguments.positional.begin(),
-                        arguments.positional.end());
-  all.keywords = arguments.keywords;
-  Value keywords = opened(interpreter, attribute(interpreter, value, "keywords"));
-  if (const auto* dictionary = as<Dictionary>(keywords))
-    for (const auto& [key, element] : dictionary->items)
-      if (all.keyword(text_of(key.get())) == nullptr)
-        all.keywords.emplace_back(text_of(key.get()), element);
-  return call(interpreter, attribute(interpreter, value, "func"), all);
-}
-
 Value call_bound_method(Interpreter& interpreter, const Known& known,
                         const CallArguments& arguments) {
   PyObject* method = known.object.get();
@@ -166,11 +154,6 @@ bool is_exception_initialiser(PyObject* object) {
   return Py_TYPE(object) == &PyWrapperDescr_Type &&
          PyExceptionClass_Check(reinterpret_cast<PyObject*>(PyDescr_TYPE(object))) &&
          text_of(PyDescr_NAME(object)) == "__init__";
-}
-
-bool is_partial(PyObject* object) {
-  static PyObject* const type = imported("functools.partial");
-  return type != nullptr && reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
 }
 
 /// Assumes that a callable that is known by identity stays the same object with the same code.
@@ -216,7 +199,7 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
     return call_pure_builtin(interpreter, object, arguments);
   if (PyWeakref_CheckRefExact(object) && arguments.positional.empty())
     return call_weak_reference(interpreter, known);
-  if (is_partial(object)) return call_partial(interpreter, callee, arguments);
+  if (is_partial(Py_TYPE(object))) return call_partial(interpreter, callee, arguments);
   if (is_cached_function(Py_TYPE(object)))
     if (Value held = call_cached_function(interpreter, known, arguments)) return held;
   if (PyObject* function = speculate::function_of_converted(object)) {
@@ -255,6 +238,7 @@ Value call_value(Interpreter& interpreter, const Value& callee, const CallArgume
       return call(interpreter, method.function, with_self);
     }
     case ValueKind::instance:
+      if (is_partial(class_of(callee))) return call_partial(interpreter, callee, arguments);
       if (Value method = special_method(interpreter, callee, "__call__"))
         return call(interpreter, method, arguments);
       break;

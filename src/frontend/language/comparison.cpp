@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "frontend/control/optional.h"
 #include "frontend/control/run_time_items.h"
@@ -171,6 +173,7 @@ bool are_identical(Interpreter& interpreter, const Value& left, const Value& rig
   }
   const auto* a = as<Known>(left);
   const auto* b = as<Known>(right);
+  if (a != nullptr && b != nullptr && a->source != nullptr && a->source == b->source) return true;
   if (a != nullptr && b != nullptr) {
     bool same = a->object.is(b->object.get());
     // Whether equal numbers and strings are one object is an accident of the interpreter.
@@ -319,6 +322,34 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
   return compare_instances(interpreter, op, left_value, right_value);
 }
 
+/// A bound method's object and function; none of what is no bound method.
+std::optional<std::pair<Value, Value>> bound_parts(Interpreter& interpreter, const Value& value) {
+  if (const auto* method = as<Method>(value)) return std::pair(method->self, method->function);
+  PyObject* const object = known_object(value);
+  if (object == nullptr || !PyMethod_Check(object)) return std::nullopt;
+  const Source* source = as<Known>(value)->source;
+  const auto part = [&](PyObject* of, Source::Kind kind) {
+    return interpreter.wrap(
+        of, source == nullptr ? nullptr : interpreter.sources().step(kind, source));
+  };
+  return std::pair(part(PyMethod_GET_SELF(object), Source::Kind::bound_self),
+                   part(PyMethod_GET_FUNCTION(object), Source::Kind::bound_function));
+}
+
+/// Bound methods are equal if they call equal functions with the same object. Null: one of the two
+/// is none.
+Value method_compare(Interpreter& interpreter, CompareOperator op, const Value& left,
+                     const Value& right) {
+  if (op != CompareOperator::Eq && op != CompareOperator::NotEq) return nullptr;
+  const auto first = bound_parts(interpreter, left), second = bound_parts(interpreter, right);
+  if (!first || !second) return nullptr;
+  const bool same =
+      truth(interpreter,
+            compare(interpreter, CompareOperator::Eq, first->second, second->second), -1) &&
+      identical(interpreter, first->first, second->first);
+  return interpreter.boolean(same == (op == CompareOperator::Eq));
+}
+
 /// The kind of one of Python's own classes. Objects of different kinds are never equal. 0: another
 /// class.
 int kind_for_equality(const Value& value) {
@@ -433,6 +464,7 @@ Value compare_values(Interpreter& interpreter, CompareOperator op, const Value& 
                 : plain_number(interpreter, given_right, {comparison_method(reflected(op))});
   if (Value result = set_compare(interpreter, op, left, right)) return result;
   if (Value result = compare_views(interpreter, op, left, right)) return result;
+  if (Value result = method_compare(interpreter, op, left, right)) return result;
   if (as<Instance>(left) != nullptr || as<Instance>(right) != nullptr)
     return compare_instances(interpreter, op, left, right);
   if (is_constant(left) && is_constant(right))

@@ -13,6 +13,7 @@
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/identity_numbers.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/run_time_objects.h"
@@ -456,16 +457,9 @@ Value call_super(Interpreter& interpreter, const Arguments& arguments) {
 
 Value call_id(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 1, 1, "id");
-  const auto* tensor = as<Tensor>(arguments.positional[0]);
-  if (tensor != nullptr && tensor->source != nullptr && tensor->object) {
-    interpreter.assume(Assumption::Kind::identity, tensor->source, tensor->object);
-    return interpreter.constant(interpreter.must(PyLong_FromVoidPtr(tensor->object.get())));
-  }
-  const auto* known = as<Known>(arguments.positional[0]);
-  if (known == nullptr || is_immutable_constant(known->object.get()))
-    interpreter.refuse(ReasonCode::expression, "id()");
-  interpreter.assume_identity(*known);
-  return interpreter.constant(interpreter.must(PyLong_FromVoidPtr(known->object.get())));
+  const Object number = identity_number(interpreter, arguments.positional[0]);
+  if (!number) interpreter.refuse(ReasonCode::expression, "id()");
+  return interpreter.constant(number);
 }
 
 /// locals() of a function: a dict of its variables, in CPython's order. A second call would change

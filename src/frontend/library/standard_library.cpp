@@ -52,24 +52,6 @@ Value call_reduce(Interpreter& interpreter, const Arguments& arguments) {
   return total;
 }
 
-/// functools.partial made in the run: a callable, nothing else.
-Value call_partial_class(Interpreter& interpreter, const Arguments& arguments) {
-  if (arguments.positional.empty()) return nullptr;
-  const Value function = arguments.positional[0];
-  Arguments given = arguments;
-  given.positional.erase(given.positional.begin());
-  return std::make_shared<Native>(
-      "partial", [function, given](Interpreter& inner, const Arguments& rest) {
-        Arguments all = given;
-        all.positional.insert(all.positional.end(), rest.positional.begin(), rest.positional.end());
-        for (const auto& [name, value] : rest.keywords) {
-          std::erase_if(all.keywords, [&](const auto& keyword) { return keyword.first == name; });
-          all.keywords.emplace_back(name, value);
-        }
-        return call(inner, function, all);
-      });
-}
-
 // --- itertools ----------------------------------------------------------------------------------
 
 /// Calls the function of itertools on positions, and puts the elements in their place: for those
@@ -581,7 +563,6 @@ Value call_vars(Interpreter& interpreter, const Arguments& arguments) {
 std::span<const SpecialCallable> standard_library_callables() {
   static constexpr SpecialCallable table[] = {
       {"functools.reduce", call_reduce},
-      {"functools.partial", call_partial_class},
       {"itertools.product", call_product},
       {"itertools.combinations", call_combinations},
       {"itertools.permutations", call_permutations},

@@ -16,6 +16,8 @@
 #include "frontend/objects/named_attribute.h"
 #include "frontend/objects/subscripts.h"
 #include "frontend/values/constants.h"
+#include "frontend/values/make.h"
+#include "python/dict_keys.h"
 
 namespace janus::frontend {
 
@@ -411,8 +413,31 @@ Value Lookup::fallback() {
   return call(interpreter_, getattr.bound_descriptor(), arguments);
 }
 
+/// The `__dict__` of a class, as it is at the entry. What it holds is assumed where it is used.
+Value Lookup::class_dictionary() {
+  auto* type = reinterpret_cast<PyTypeObject*>(object_);
+  if (interpreter_.heap.table(type->tp_dict) != nullptr)
+    interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
+  const auto dictionary =
+      made_dict(Object::borrow(reinterpret_cast<PyObject*>(&PyDictProxy_Type)));
+  const std::vector<Object> keys = python::keys_in_order(type->tp_dict);
+  const Object assumed = interpreter_.must(PyTuple_New(static_cast<Py_ssize_t>(keys.size())));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    PyTuple_SET_ITEM(assumed.get(), static_cast<Py_ssize_t>(i), Object(keys[i]).release());
+    PyObject* const entry = PyDict_GetItemWithError(type->tp_dict, keys[i].get());
+    const Source* place = interpreter_.sources().step(Source::Kind::type_attribute, path(), keys[i]);
+    dictionary->items.emplace_back(
+        keys[i], is_immutable_constant(entry)
+                     ? interpreter_.wrap(entry, place)
+                     : std::make_shared<Known>(Object::borrow(entry), place));
+  }
+  interpreter_.assume(Assumption::Kind::keys, path(), assumed);
+  return dictionary;
+}
+
 Value Lookup::class_attribute() {
   auto* type = reinterpret_cast<PyTypeObject*>(object_);
+  if (text_ == "__dict__" && Py_TYPE(object_) == &PyType_Type) return class_dictionary();
   if (Value changed = changed_in(type)) return changed;
   PyObject* raw = _PyType_Lookup(type, name_.get());
   PyObject* of_metaclass = _PyType_Lookup(type_, name_.get());

@@ -83,6 +83,7 @@ class Lookup : NamedAttribute {
 
   /// Attributes of a class: its own and inherited ones, bound as the class binds them.
   Value class_attribute();
+  Value class_dictionary();
   PyObject* descriptor_ = nullptr;  // kept alive by the type
 };
 

@@ -7,6 +7,8 @@
 #include "frontend/autograd/grad_attribute.h"
 #include "frontend/core/class_entry.h"
 #include "frontend/core/class_of.h"
+#include "frontend/core/identity_numbers.h"
+#include "frontend/core/keys.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
@@ -14,6 +16,7 @@
 #include "frontend/objects/attribute_lookup.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/instances.h"
+#include "frontend/objects/partials.h"
 #include "frontend/objects/special_callables.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
@@ -21,6 +24,7 @@
 #include "frontend/values/make.h"
 #include "frontend/values/strides.h"
 #include "ops/list.h"
+#include "speculate/path.h"
 
 namespace janus::frontend {
 
@@ -88,13 +92,26 @@ struct NotCopied {};
 
 class DeepCopy {
  public:
-  explicit DeepCopy(Interpreter& interpreter) : interpreter_(interpreter) {}
+  /// `memo`: the dict that the caller gives, and gets back with the copies in it; null: none.
+  DeepCopy(Interpreter& interpreter, std::shared_ptr<Dictionary> memo)
+      : interpreter_(interpreter), memo_(std::move(memo)) {}
 
   Value of(const Value& value) {
     const Value original = opened(interpreter_, value);
     if (const auto earlier = copies_.find(original.get()); earlier != copies_.end())
       return earlier->second;
     originals_.push_back(original);
+    if (const Value given = in_memo(original)) return given;
+    const Value copy = copy_of(original);
+    if (copy != original) {
+      remember(original, copy);
+      keep_alive(original);
+    }
+    return copy;
+  }
+
+ private:
+  Value copy_of(const Value& original) {
     switch (original->kind) {
       case ValueKind::number:
         return original;
@@ -104,17 +121,57 @@ class DeepCopy {
       case ValueKind::instance:
         return of_object(original);
       case ValueKind::tensor:
+        if (memo_ != nullptr) throw NotCopied{};  // it gets the storage, too
         return copies_[original.get()] = of_tensor(shared_as<Tensor>(original));
       case ValueKind::sequence:
         return of_sequence(*as<Sequence>(original), original);
       case ValueKind::dictionary:
-        return of_dictionary(*as<Dictionary>(original));
+        return of_dictionary(*as<Dictionary>(original), original);
       default:
         throw NotCopied{};
     }
   }
 
- private:
+  /// What the memo has for the object; null: nothing.
+  Value in_memo(const Value& original) {
+    if (memo_ == nullptr) return nullptr;
+    PyObject* const constant = known_object(original);
+    const bool is_constant = constant != nullptr && is_immutable_constant(constant);
+    for (const auto& [number, copy] : memo_->items) {
+      PyObject* const other = known_object(numbered_by(number.get()));
+      if (!is_identity_number(number.get()) && !is_lasting_number(number.get())) throw NotCopied{};
+      if (!is_constant) {
+        if (is_number_of(interpreter_, number.get(), original)) return copy;
+      } else if (other != nullptr && same_constant(constant, other)) {
+        // Whether equal constants are one object must not matter.
+        PyObject* const copied = known_object(copy);
+        if (copied == nullptr || !same_constant(constant, copied)) throw NotCopied{};
+        return original;
+      }
+    }
+    return nullptr;
+  }
+
+  /// memo[id(original)] = copy
+  void remember(const Value& original, const Value& copy) {
+    if (memo_ != nullptr) change_item(interpreter_, *memo_, number_of(original), copy);
+  }
+
+  /// memo[id(memo)] is a list of what must live as long as the memo.
+  void keep_alive(const Value& original) {
+    if (memo_ == nullptr) return;
+    const Object own = number_of(memo_);
+    for (const auto& [number, kept] : memo_->items)
+      if (number.is(own.get())) return as<Sequence>(kept)->elements.push_back(original);
+    change_item(interpreter_, *memo_, own, make_list({original}));
+  }
+
+  Object number_of(const Value& value) {
+    Object number = identity_number(interpreter_, value);
+    if (!number) throw NotCopied{};
+    return number;
+  }
+
   /// Python copies the whole storage that a tensor is a view of. A clone is the same only where the
   /// tensor is all of its storage, and no other copy shares it.
   Value of_tensor(const std::shared_ptr<Tensor>& tensor) {
@@ -140,6 +197,7 @@ class DeepCopy {
     copy->type = sequence.type;
     copy->most = sequence.most;
     copies_[&sequence] = copy;
+    if (sequence.is_list) remember(original, copy);
     bool changes = sequence.is_list || sequence.type.get() != nullptr;
     for (const Value& element : sequence.elements) {
       copy->elements.push_back(of(element));
@@ -149,12 +207,13 @@ class DeepCopy {
     return copies_[&sequence] = original;  // a tuple of what never changes
   }
 
-  Value of_dictionary(const Dictionary& dictionary) {
+  Value of_dictionary(const Dictionary& dictionary, const Value& original) {
     // What Python's heap keeps beside a dict's items is not looked at.
     if (dictionary.factory != nullptr || (dictionary.type && dictionary.source != nullptr))
       throw NotCopied{};
     auto copy = made_dict(dictionary.type);
     copies_[&dictionary] = copy;
+    remember(original, copy);
     for (const auto& [key, value] : dictionary.items) {
       if (!is_immutable_constant(key.get())) throw NotCopied{};
       copy->items.emplace_back(key, of(value));
@@ -167,28 +226,58 @@ class DeepCopy {
 
   Value of_object(const Value& original) {
     for (const auto& [earlier, copy] : objects_)
-      if (identical(interpreter_, original, earlier)) return copy;
+      if (class_of(original) == class_of(earlier) && identical(interpreter_, original, earlier))
+        return copy;
+    if (is_partial(class_of(original))) return of_partial(original);
     const auto [attributes, copy] = parts_of(interpreter_, original, kDeep);
     if (attributes == nullptr || copy == nullptr) throw NotCopied{};
     objects_.emplace_back(original, copy);
-    for (const auto& [key, value] : attributes->items)
-      copy->fields->items.emplace_back(key, of(value));
+    remember(original, copy);
+    if (attributes->items.empty()) return copy;
+    const Value state = of(attributes);
+    copy->fields->items = as<Dictionary>(state)->items;
+    return copy;
+  }
+
+  /// Python copies what the partial calls first, and then all that its `__reduce__` tells.
+  Value of_partial(const Value& original) {
+    if (as<Known>(original) != nullptr && speculate::instance_dict(known_object(original)))
+      throw NotCopied{};
+    const Value function = attribute(interpreter_, original, "func");
+    const auto copy = shared_as<Instance>(make_partial(of(function), {}));
+    objects_.emplace_back(original, copy);
+    remember(original, copy);
+    const Value state = of(make_tuple({function, attribute(interpreter_, original, "args"),
+                                       attribute(interpreter_, original, "keywords"),
+                                       interpreter_.none()}));
+    const auto& parts = as<Sequence>(state)->elements;
+    for (size_t i = 0; i < copy->fields->items.size(); ++i)
+      copy->fields->items[i].second = parts[i];
     return copy;
   }
 
   Interpreter& interpreter_;
+  const std::shared_ptr<Dictionary> memo_;
   std::map<const AbstractValue*, Value> copies_;
   std::vector<std::pair<Value, Value>> objects_;  // by identity: several paths may lead to one
   std::vector<Value> originals_;                  // kept alive
   std::set<const Tensor*> memories_;
 };
 
-/// copy.deepcopy(x)
+/// copy.deepcopy(x, memo=None)
 Value call_deep_copy(Interpreter& interpreter, const CallArguments& arguments) {
-  if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
+  const size_t count = arguments.positional.size();
+  const Value* memo = count == 2 ? &arguments.positional[1] : arguments.keyword("memo");
+  const size_t named = arguments.keyword("memo") != nullptr ? 1 : 0;
+  if (count < 1 || count + named > 2 || arguments.keywords.size() != named) return nullptr;
+  const auto given = memo == nullptr ? nullptr : shared_as<Dictionary>(*memo);
+  const bool is_made = given != nullptr && given->source == nullptr && !given->type;
+  if (memo != nullptr && !is_made && !is_none(*memo)) return nullptr;
+  const auto before = given != nullptr ? given->items : decltype(given->items)();
   try {
-    return DeepCopy(interpreter).of(arguments.positional[0]);
+    return DeepCopy(interpreter, given).of(arguments.positional[0]);
   } catch (const NotCopied&) {
+    if (given != nullptr) given->items = before;
     return nullptr;
   }
 }

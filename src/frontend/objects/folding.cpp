@@ -5,6 +5,7 @@
 
 #include "frontend/core/class_entry.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/identity_numbers.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -111,7 +112,7 @@ Object key_object(Interpreter& interpreter, const Value& value) {
     // Hashing an object of a user's class would run its code.
     bool plain = is_immutable_constant(object) || PyType_Check(object) ||
                  PyFunction_Check(object) || PyCFunction_Check(object) || PyModule_Check(object) ||
-                 is_torch_constant(object) ||
+                 is_torch_constant(object) || is_identity_number(object) ||
                  Py_TYPE(object)->tp_hash == PyBaseObject_Type.tp_hash ||
                  is_key_by_contents(interpreter, object);
     if (plain) {

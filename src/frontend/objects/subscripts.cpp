@@ -222,18 +222,28 @@ Value list_subscript(Interpreter& interpreter, const Known& known, const Value& 
   return sequence_subscript(interpreter, *as<Sequence>(open_sequence(interpreter, known)), key);
 }
 
+/// Through `__dict__`, it is the object's attribute if no data descriptor stands in its way.
+void assume_set_as_attribute(Interpreter& interpreter, const Heap::Target& target,
+                             const Object& name) {
+  const bool is_name = PyUnicode_CheckExact(name.get());
+  PyObject* const of_class =
+      is_name ? _PyType_Lookup(Py_TYPE(target.object.get()), name.get()) : nullptr;
+  if (!is_name || (of_class != nullptr && Py_TYPE(of_class)->tp_descr_set != nullptr))
+    interpreter.refuse(ReasonCode::heap_write, "an item of __dict__");
+  const Source* type = interpreter.sources().step(Source::Kind::type, target.owner);
+  if (of_class == nullptr) return interpreter.assume(Assumption::Kind::missing_attribute, type, name);
+  interpreter.assume(Assumption::Kind::exact_type,
+                     interpreter.sources().step(Source::Kind::type_attribute, type, name),
+                     Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(of_class))));
+}
+
 void write_real_dict(Interpreter& interpreter, const RealDict& dict, const Value& key,
                      const Value& element) {
   Object object = key_object(interpreter, key);
   Heap::Target target = interpreter.dict_target(dict.object, dict.source);
   Source::Kind kind = Source::Kind::item;
   if (target.kind == speculate::HeapWrite::Kind::attribute) {
-    // Through `__dict__`: the object's attribute, if no descriptor stands in its way.
-    bool is_name = PyUnicode_CheckExact(object.get());
-    if (!is_name || _PyType_Lookup(Py_TYPE(target.object.get()), object.get()) != nullptr)
-      interpreter.refuse(ReasonCode::heap_write, "an item of __dict__");
-    interpreter.assume(Assumption::Kind::missing_attribute,
-                       interpreter.sources().step(Source::Kind::type, target.owner), object);
+    assume_set_as_attribute(interpreter, target, object);
     kind = Source::Kind::instance_value;
   }
   interpreter.write_place(target, object, interpreter.sources().step(kind, target.owner, object),

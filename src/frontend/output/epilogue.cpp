@@ -20,18 +20,22 @@
 #include "frontend/control/effects.h"
 #include "frontend/core/autocast_state.h"
 #include "frontend/core/cells.h"
+#include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/heap_aliases.h"
 #include "frontend/core/heap_commit.h"
+#include "frontend/core/identity_numbers.h"
 #include "frontend/core/locks.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/container_classes.h"
+#include "frontend/objects/partials.h"
 #include "frontend/recursion/runtime_store_log.h"
 #include "frontend/tensors/arrays.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/tensors/tensor_data.h"
+#include "frontend/values/constants.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/restart.h"
 #include "frontend/values/strides.h"
@@ -72,6 +76,7 @@ void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
     collect_tensors(instance->fields, tensors, seen);
     collect_tensors(instance->items, tensors, seen);
   }
+  if (const auto* method = as<Method>(value)) collect_tensors(method->self, tensors, seen);
   if (const auto* dictionary = as<Dictionary>(value)) {
     for (const auto& [key, element] : dictionary->items) collect_tensors(element, tensors, seen);
     collect_tensors(dictionary->attributes, tensors, seen);
@@ -139,12 +144,12 @@ class TemplateWriter {
       case ValueKind::instance:
       case ValueKind::set:
       case ValueKind::slice:
+      case ValueKind::method:
         return object(value);
       default:
         break;
     }
-    interpreter_.refuse(ReasonCode::dynamic_value,
-                        "a function, method or iterator that outlives the run");
+    refuse_function();
   }
 
  private:
@@ -162,6 +167,7 @@ class TemplateWriter {
 
   Template known(const Known& known) {
     PyObject* object = known.object.get();
+    if (is_identity_number(object)) return identity(object);
     if (now_ && (PyList_Check(object) || PyDict_Check(object))) {
       Value shadow = opened(interpreter_, std::make_shared<Known>(known.object, known.source));
       if (as<Known>(shadow) == nullptr) return write(shadow);
@@ -170,6 +176,14 @@ class TemplateWriter {
     Template form = made(Template::Kind::constant);
     form.object = known.object;
     return form;
+  }
+
+  /// id(object)
+  Template identity(PyObject* number) {
+    const Value object = numbered_by(number);
+    if (object == nullptr)
+      interpreter_.refuse(ReasonCode::dynamic_value, "the id of an object that is gone");
+    return call_of("builtins.id", write(object));
   }
 
   Template number(const Value& value) {
@@ -220,7 +234,7 @@ class TemplateWriter {
     const auto* dictionary = as<Dictionary>(value);
     const auto* sequence = as<Sequence>(value);
     bool can_hold_itself = (dictionary != nullptr && !dictionary->type) ||
-                           as<Instance>(value) != nullptr ||
+                           (as<Instance>(value) != nullptr && !is_partial(class_of(value))) ||
                            (sequence != nullptr && sequence->is_list && !sequence->type);
     if (!can_hold_itself) open_.insert(value.get());
     Template form = parts(value);
@@ -240,8 +254,10 @@ class TemplateWriter {
     if (const auto* instance = as<Instance>(value)) {
       if (is_exception(value))  // it holds the frames that it came through
         interpreter_.refuse(ReasonCode::dynamic_value, "an exception that outlives the run");
+      if (is_partial(class_of(value))) return write_partial(*instance);
       return write_instance(*instance);
     }
+    if (const auto* method = as<Method>(value)) return write_method(*method);
     if (const auto* slice = as<SliceValue>(value)) {
       Template form = made(Template::Kind::slice);
       for (const Value& part : {slice->start, slice->stop, slice->step})
@@ -273,6 +289,42 @@ class TemplateWriter {
       form.children.push_back(write(item));
     }
     return form;
+  }
+
+  /// functools.partial(function, *arguments, **keywords)
+  Template write_partial(const Instance& partial) {
+    const auto& fields = partial.fields->items;
+    const Value arguments = fields.size() == 3 ? opened(interpreter_, fields[1].second) : nullptr;
+    const Value keywords = fields.size() == 3 ? opened(interpreter_, fields[2].second) : nullptr;
+    if (as<Sequence>(arguments) == nullptr || as<Dictionary>(keywords) == nullptr)
+      refuse_function();
+    // It gets a dict of its own: nothing else may show the one that the run knows.
+    if (!places_.try_emplace(keywords.get(), interpreter_.new_place()).second) refuse_function();
+    open_.insert(keywords.get());
+    Template form = made(Template::Kind::call);
+    form.object = partial.type;
+    form.children.push_back(write(fields[0].second));
+    for (const Value& argument : as<Sequence>(arguments)->elements)
+      form.children.push_back(write(argument));
+    for (const auto& [name, argument] : as<Dictionary>(keywords)->items) {
+      form.keyword_names.push_back(text_of(name.get()));
+      form.children.push_back(write(argument));
+    }
+    return form;
+  }
+
+  /// A function that is bound to an object.
+  Template write_method(const Method& method) {
+    PyObject* const function = known_object(method.function);
+    if (function == nullptr || !PyFunction_Check(function)) refuse_function();
+    Template form = call_of("types.MethodType", write(method.function));
+    form.children.push_back(write(method.self));
+    return form;
+  }
+
+  [[noreturn]] void refuse_function() const {
+    interpreter_.refuse(ReasonCode::dynamic_value,
+                        "a function, method or iterator that outlives the run");
   }
 
   Template write_set(const SetValue& set) {

@@ -16,6 +16,7 @@ void register_special_callables() {
       mask_callables,
       requires_grad_callables,
       copy_callables,
+      partial_callables,
       deque_callables,
       dict_callables,
       set_callables,

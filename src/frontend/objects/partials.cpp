@@ -1,0 +1,101 @@
+#include "frontend/objects/partials.h"
+
+#include <algorithm>
+
+#include "frontend/core/class_of.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/objects/special_callables.h"
+#include "frontend/values/constants.h"
+#include "frontend/values/make.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+PyObject* partial_class() {
+  static PyObject* const type = imported("functools.partial");
+  return type;
+}
+
+/// `later` beside `earlier`, in Python's order; where both have a name, the value of `later`.
+std::vector<std::pair<std::string, Value>> merged(
+    std::vector<std::pair<std::string, Value>> earlier,
+    const std::vector<std::pair<std::string, Value>>& later) {
+  for (const auto& keyword : later) {
+    const auto found = std::ranges::find(earlier, keyword.first, &std::pair<std::string, Value>::first);
+    if (found == earlier.end())
+      earlier.push_back(keyword);
+    else
+      found->second = keyword.second;
+  }
+  return earlier;
+}
+
+PartialParts joined(PartialParts inner, const CallArguments& arguments) {
+  auto& all = inner.arguments;
+  all.positional.insert(all.positional.end(), arguments.positional.begin(),
+                        arguments.positional.end());
+  all.keywords = merged(std::move(all.keywords), arguments.keywords);
+  return inner;
+}
+
+}  // namespace
+
+bool is_partial(const PyTypeObject* type) {
+  return type != nullptr && reinterpret_cast<const PyObject*>(type) == partial_class();
+}
+
+PartialParts parts_of_partial(Interpreter& interpreter, const Value& partial) {
+  PartialParts parts;
+  parts.function = attribute(interpreter, partial, "func");
+  parts.arguments.positional = elements_of(interpreter, attribute(interpreter, partial, "args"));
+  const Value keywords = opened(interpreter, attribute(interpreter, partial, "keywords"));
+  for (const auto& [key, value] : as<Dictionary>(keywords)->items)
+    parts.arguments.keywords.emplace_back(text_of(key.get()), value);
+  return parts;
+}
+
+Value make_partial(Value function, const CallArguments& arguments) {
+  auto made = std::make_shared<Instance>(Object::borrow(partial_class()));
+  auto keywords = made_dict({});
+  for (const auto& [name, value] : arguments.keywords)
+    keywords->items.emplace_back(Object::steal(PyUnicode_InternFromString(name.c_str())), value);
+  const std::pair<const char*, Value> fields[] = {{"func", std::move(function)},
+                                                  {"args", make_tuple(arguments.positional)},
+                                                  {"keywords", keywords}};
+  for (const auto& [name, value] : fields)
+    made->fields->items.emplace_back(Object::steal(PyUnicode_InternFromString(name)), value);
+  return made;
+}
+
+Value call_partial(Interpreter& interpreter, const Value& partial, const CallArguments& arguments) {
+  const PartialParts all = joined(parts_of_partial(interpreter, partial), arguments);
+  return call(interpreter, all.function, all.arguments);
+}
+
+namespace {
+
+/// Python takes a partial of a partial apart, unless the inner one has attributes of its own.
+Value call_partial_class(Interpreter& interpreter, const CallArguments& arguments) {
+  if (arguments.positional.empty()) return nullptr;
+  const Value function = arguments.positional[0];
+  CallArguments given = arguments;
+  given.positional.erase(given.positional.begin());
+  if (as<Instance>(function) == nullptr || !is_partial(class_of(function)))
+    return make_partial(function, given);
+  const PartialParts all = joined(parts_of_partial(interpreter, function), given);
+  return make_partial(all.function, all.arguments);
+}
+
+}  // namespace
+
+std::span<const SpecialCallable> partial_callables() {
+  static constexpr SpecialCallable table[] = {{"functools.partial", call_partial_class}};
+  return table;
+}
+
+}  // namespace janus::frontend
