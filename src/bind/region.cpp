@@ -90,6 +90,8 @@ struct Activation {
   std::shared_ptr<Segment> profiled;  ///< the segment that is profiled
   double profile_start = 0;
   Stretch whole;
+  size_t resting = 0;  ///< bodies in statements before this one stay in Python in this run
+  RegionState* around_resting = nullptr;  ///< what `resting_parts` was before the statement
   std::optional<size_t> in_python;  ///< the statement that Python is running
   Stretch statement;                ///< that statement's
   uint64_t news_before_statement = 0;
@@ -247,16 +249,15 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   return attempt;
 }
 
-/// Whether the region is a part, at any depth, of the timed one.
-bool is_within(const RegionState& state) {
-  const auto contains = [&](const auto& self, const RegionState& whole) -> bool {
-    return std::any_of(whole.parts.begin(), whole.parts.end(), [&](const python::Object& part) {
-      const RegionState& each = state_of(part.get());
-      return &each == &state || self(self, each);
-    });
-  };
-  return timed != nullptr && contains(contains, *timed);
+/// Whether the region is a part, at any depth, of the whole.
+bool is_part_of(const RegionState& state, const RegionState* whole) {
+  return whole != nullptr &&
+         std::ranges::any_of(whole->parts, [&](const python::Object& part) {
+           const RegionState& each = state_of(part.get());
+           return &each == &state || is_part_of(state, &each);
+         });
 }
+bool is_within(const RegionState& state) { return is_part_of(state, timed); }
 
 /// Neither the region nor its parts run as graphs from now on.
 void make_plain(RegionState& state, const speculate::Reason& reason) {
@@ -275,6 +276,10 @@ void end_measurement(RegionState& state) {
   make_plain(state, {speculate::ReasonCode::limit, why, {}});
 }
 
+/// The cut region of which a statement runs in Python that is part of a graph in other runs, so that
+/// its bodies need no graphs of their own.
+thread_local RegionState* resting_parts = nullptr;
+
 bool has_gradients() {
   return !speculate::has_tensor_access() || speculate::tensor_access().environment().grad_enabled;
 }
@@ -289,6 +294,7 @@ Mode begin_activation(RegionState& state) {
   std::vector<Activation>& activations = state.here().activations;
   PyFrameObject* frame = PyEval_GetFrame();
   std::erase_if(activations, [&](const Activation& each) { return each.frame == frame; });
+  if (activations.empty() && resting_parts == &state) resting_parts = nullptr;
   Activation& activation = activations.emplace_back();
   activation.frame = frame;
   activation.is_timed = is_timed;
@@ -313,6 +319,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     RegionState& state = state_of(object);
     state.was_entered = true;
     if (is_without_graphs && is_within(state)) return new_mode(Mode::plain);
+    if (is_part_of(state, resting_parts)) return new_mode(Mode::plain);
     if (state.is_plain || (state.dispatcher.is_disabled() && !state.cuts->any())) {
       state.dispatcher.count_passed();
       return new_mode(Mode::plain);
@@ -373,6 +380,7 @@ void finish_profile(Activation& activation) {
 void finish_statement(RegionState& state, Activation& activation) {
   if (activation.in_python && news == activation.news_before_statement)
     activation.statement.end_as(state.cuts->in_python(*activation.in_python));
+  if (activation.in_python) resting_parts = activation.around_resting;
   activation.in_python.reset();
 }
 
@@ -380,6 +388,8 @@ void finish_statement(RegionState& state, Activation& activation) {
 PyObject* begin_in_python(RegionState& state, size_t index) {
   if (Activation* activation = current_activation(state)) {
     activation->in_python = index;
+    activation->around_resting = resting_parts;
+    if (index < activation->resting) resting_parts = &state;
     activation->statement = Stretch();
     activation->news_before_statement = news;
   }
@@ -413,6 +423,7 @@ PyObject* begin_segment(RegionState& state, size_t index) {
     speculate::ProfileRun::begin();
     return new_mode(Mode::profile);
   }
+  if (segment->dispatcher.counters().generated > 0) activation->resting = segment->end;
   const speculate::Reason* refusal = segment->dispatcher.refusal_to_cut();
   if (refusal != nullptr && state.cuts->starting_at(index) == segment) {
     add_callee(state, *refusal);
@@ -818,6 +829,32 @@ bool may_run_as_graph_at(PyObject* object, int line) {
     return holds(*segment->tree) && is_open(segment->dispatcher);
   });
 }
+
+namespace {
+
+bool is_undecided(const Dispatcher& dispatcher) {
+  if (dispatcher.is_disabled()) return false;
+  return dispatcher.is_compiling() ||
+         (dispatcher.counters().generated == 0 && dispatcher.reasons().empty());
+}
+
+bool is_undecided(const RegionState& state) {
+  if (!state.cuts->any()) return is_undecided(state.dispatcher);
+  const auto is_usual = [&](const Dispatcher& part) {
+    return 2 * part.counters().calls >= state.cut_runs;
+  };
+  for (const auto& segment : state.cuts->segments())
+    if (is_usual(segment->dispatcher) && is_undecided(segment->dispatcher)) return true;
+  return std::ranges::any_of(state.parts, [&](const python::Object& part) {
+    const RegionState& each = state_of(part.get());
+    const bool is_reached = is_usual(each.dispatcher) || each.cuts->any();
+    return each.was_entered && is_reached && is_undecided(each);
+  });
+}
+
+}  // namespace
+
+bool is_undecided(PyObject* region) { return is_undecided(state_of(region)); }
 
 python::Object region_told(PyObject* region, Dispatcher::Describe describe) {
   return told(state_of(region), describe);

@@ -1,9 +1,12 @@
 // The first way of making an object that fits the class is taken.
 #include "frontend/language/class_calls.h"
 
+#include "frontend/core/class_entry.h"
 #include "frontend/core/describe_callable.h"
 #include "frontend/core/object_kinds.h"
+#include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
+#include "frontend/objects/attributes.h"
 #include "frontend/objects/container_classes.h"
 #include "frontend/objects/folding.h"
 #include "frontend/objects/instances.h"
@@ -80,6 +83,17 @@ Value member_of(Interpreter& interpreter, const Known& known, const CallArgument
   return interpreter.wrap(member.get(), interpreter.sources().root(Source::Kind::constant, member));
 }
 
+/// What a metaclass with a `__call__` of its own gives, as that of a TypedDict; null: it has none.
+Value call_by_metaclass(Interpreter& interpreter, const Known& known,
+                        const CallArguments& arguments) {
+  auto* const metaclass = Py_TYPE(known.object.get());
+  PyObject* const own = class_entry(interpreter, metaclass, "__call__");
+  if (own == nullptr || (!PyType_Check(own) && !PyFunction_Check(own))) return nullptr;
+  const auto self = std::make_shared<Known>(known.object, known.source);
+  return call(interpreter, bound_class_attribute(interpreter, self, metaclass, "__call__"),
+              arguments);
+}
+
 }  // namespace
 
 Value call_class(Interpreter& interpreter, const Known& known, const CallArguments& arguments) {
@@ -99,6 +113,7 @@ Value call_class(Interpreter& interpreter, const Known& known, const CallArgumen
           interpreter.must(PyObject_Call(known.object.get(), positional.get(), nullptr)));
   }
   if (Value made = make_instance(interpreter, known, arguments)) return made;
+  if (Value made = call_by_metaclass(interpreter, known, arguments)) return made;
   interpreter.refuse(ReasonCode::unknown_callable,
                      describe_callable(interpreter.constant(known.object)));
 }

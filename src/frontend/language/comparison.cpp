@@ -356,7 +356,8 @@ int kind_for_equality(const Value& value) {
   const PyTypeObject* type = class_of(value);
   if (type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type) return 1;
   const PyTypeObject* kinds[] = {&PyUnicode_Type, &PyBytes_Type, &PyTuple_Type,
-                                 &PyList_Type,    &PyDict_Type,  Py_TYPE(Py_None)};
+                                 &PyList_Type,    &PyDict_Type,  Py_TYPE(Py_None),
+                                 &PyMethod_Type};
   const auto place = std::ranges::find(kinds, type);
   return place == std::end(kinds) ? 0 : 2 + static_cast<int>(place - std::begin(kinds));
 }

@@ -153,11 +153,20 @@ void execute_function_definition(Interpreter& interpreter, const syntax::Functio
   interpreter.write_name(statement.name_, function);
 }
 
+/// In a function annotations are not evaluated. Bare statements may stand in one: their frame, which
+/// is the calling one, tells.
+bool evaluates_annotations(const syntax::Scope& scope) {
+  if (scope.kind != syntax::Scope::Kind::statements) return false;
+  PyFrameObject* const frame = PyEval_GetFrame();
+  if (frame == nullptr) return true;
+  const Object code = Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  return (reinterpret_cast<PyCodeObject*>(code.get())->co_flags & CO_OPTIMIZED) == 0;
+}
+
 void execute_annotated(Interpreter& interpreter, const syntax::AnnAssign& statement) {
   if (statement.value == nullptr) return;
   Value value = evaluate(interpreter, *statement.value);
-  // In a function annotations are not evaluated.
-  if (interpreter.frame().variables->scope->kind == syntax::Scope::Kind::statements)
+  if (evaluates_annotations(*interpreter.frame().variables->scope))
     interpreter.refuse(ReasonCode::statement, "annotated assignment");
   assign(interpreter, *statement.target, value);
 }

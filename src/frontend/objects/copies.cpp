@@ -24,7 +24,6 @@
 #include "frontend/values/make.h"
 #include "frontend/values/strides.h"
 #include "ops/list.h"
-#include "speculate/path.h"
 
 namespace janus::frontend {
 
@@ -241,8 +240,10 @@ class DeepCopy {
 
   /// Python copies what the partial calls first, and then all that its `__reduce__` tells.
   Value of_partial(const Value& original) {
-    if (as<Known>(original) != nullptr && speculate::instance_dict(known_object(original)))
-      throw NotCopied{};
+    if (as<Known>(original) != nullptr) {
+      const Value own = opened(interpreter_, attribute(interpreter_, original, "__dict__"));
+      if (!as<Dictionary>(own)->items.empty()) throw NotCopied{};
+    }
     const Value function = attribute(interpreter_, original, "func");
     const auto copy = shared_as<Instance>(make_partial(of(function), {}));
     objects_.emplace_back(original, copy);
