@@ -292,6 +292,9 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
     penalise(policy::kPenaltyOfGoneGraphs, "the objects that graphs were made for no longer exist");
     if (is_disabled_) return {};
   }
+  // A segment is profiled once: what its variables do from call to call shows by now.
+  if (counters_.generated == 0 && options_.profile_runs == policy::kProfiledRunsOfSegment)
+    observe(call);
   return generate_and_run(call, environment, {}, committed);
 }
 

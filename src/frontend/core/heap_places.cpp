@@ -1,6 +1,7 @@
 #include "frontend/core/heap_places.h"
 
 #include "base/mutation.h"
+#include "frontend/core/keys.h"
 #include "frontend/core/resolver.h"
 #include "python/context_variable.h"
 #include "speculate/describe.h"
@@ -103,11 +104,31 @@ void HeapPlaces::check_replaced(const Heap::Target& target, const Object& key) {
                    cat("the finalizer of ", speculate::describe_object(key.get())));
 }
 
+namespace {
+
+/// The path that leads to a place now, and that by which the run wrote it last: it may have read it
+/// by either.
+std::vector<const Source*> paths_to(const Frames& frames, const Heap::Table* table,
+                                    const Object& key, const Source* now) {
+  std::vector<const Source*> paths;
+  if (now != nullptr) paths.push_back(now);
+  if (table == nullptr) return paths;
+  for (const Heap::Change& change : table->changes)
+    if (change.at_entry != nullptr && change.at_entry != now &&
+        same_key(frames, change.key.get(), key.get()))
+      paths.push_back(change.at_entry);
+  return paths;
+}
+
+}  // namespace
+
 void HeapPlaces::write_place(const Heap::Target& target, const Object& key, const Source* at_entry,
                              const Held& held) {
   if (is_there_already(target, key, at_entry, held)) return;
   check_replaced(target, key);
-  if (at_entry != nullptr && held.is_value()) lifting_.note_written(at_entry, held.value());
+  if (held.is_value())
+    for (const Source* path : paths_to(frames_, state_.heap.table(target.table), key, at_entry))
+      lifting_.note_written(path, held.value());
   state_.heap.write(frames_, target, {key, held, at_entry});
   frames_.mark(speculate::LineMark::Kind::effect);
 }
