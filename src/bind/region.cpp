@@ -92,8 +92,8 @@ struct Activation {
   Stretch whole;
   size_t resting = 0;  ///< bodies in statements before this one stay in Python in this run
   RegionState* around_resting = nullptr;  ///< what `resting_parts` was before the statement
-  std::optional<size_t> in_python;  ///< the statement that Python is running
-  Stretch statement;                ///< that statement's
+  std::optional<size_t> in_python;        ///< the statement that Python is running
+  Stretch statement;                      ///< that statement's
   uint64_t news_before_statement = 0;
   /// Whether it is timed: it is not part of a cut region that runs already. Then the other members
   /// say what was timed before it.
@@ -251,8 +251,7 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
 
 /// Whether the region is a part, at any depth, of the whole.
 bool is_part_of(const RegionState& state, const RegionState* whole) {
-  return whole != nullptr &&
-         std::ranges::any_of(whole->parts, [&](const python::Object& part) {
+  return whole != nullptr && std::ranges::any_of(whole->parts, [&](const python::Object& part) {
            const RegionState& each = state_of(part.get());
            return &each == &state || is_part_of(state, &each);
          });
@@ -276,8 +275,8 @@ void end_measurement(RegionState& state) {
   make_plain(state, {speculate::ReasonCode::limit, why, {}});
 }
 
-/// The cut region of which a statement runs in Python that is part of a graph in other runs, so that
-/// its bodies need no graphs of their own.
+/// The cut region of which a statement runs in Python that is part of a graph in other runs, so
+/// that its bodies need no graphs of their own.
 thread_local RegionState* resting_parts = nullptr;
 
 bool has_gradients() {
