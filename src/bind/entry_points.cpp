@@ -170,7 +170,7 @@ int profile(PyObject* /*unused*/, PyFrameObject* frame, int event, PyObject* arg
 constexpr double kShareInEntryPoints = 0.25;  // chosen, not measured
 
 /// Whether a graph of what may be found could be paid.
-bool is_covered() {
+bool can_be_paid() {
   const ConversionAccount* const account = conversion_account();
   if (account == nullptr) return true;
   if (speculate::Dispatcher::is_any_waiting()) return false;  // a region of the script comes first
@@ -188,7 +188,7 @@ bool Watch::is_due() {
   const int rarity = in_vain_ / policy::kWindowsInVain;
   const double share = policy::kShareOfWatching / static_cast<double>(1 << std::min(rarity, 6));
   const double affordable = share * (time - start_) - spent_;
-  if (affordable < policy::kLeastWindow || !is_covered()) return false;
+  if (affordable < policy::kLeastWindow || !can_be_paid()) return false;
   // A debugger, a profiler or coverage has the place, or the program runs as graphs already.
   const PyThreadState* thread = PyThreadState_Get();
   if (thread->c_profilefunc != nullptr || thread->c_tracefunc != nullptr) {
