@@ -305,7 +305,7 @@ CallTree::Choice Watch::choose(PyObject* code) {
   using Choice = CallTree::Choice;
   if (const auto known = known_.find(code); known != known_.end()) {
     const bool is_open = std::ranges::any_of(known->second.regions, [](const Object& region) {
-      return !dispatcher_of_region(region.get())->is_disabled() || is_undecided(region.get());
+      return !dispatcher_of_region(region.get())->is_disabled();
     });
     return is_open ? Choice::skip : Choice::below;
   }

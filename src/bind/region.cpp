@@ -829,32 +829,6 @@ bool may_run_as_graph_at(PyObject* object, int line) {
   });
 }
 
-namespace {
-
-bool is_undecided(const Dispatcher& dispatcher) {
-  if (dispatcher.is_disabled()) return false;
-  return dispatcher.is_compiling() ||
-         (dispatcher.counters().generated == 0 && dispatcher.reasons().empty());
-}
-
-bool is_undecided(const RegionState& state) {
-  if (!state.cuts->any()) return is_undecided(state.dispatcher);
-  const auto is_usual = [&](const Dispatcher& part) {
-    return 2 * part.counters().calls >= state.cut_runs;
-  };
-  for (const auto& segment : state.cuts->segments())
-    if (is_usual(segment->dispatcher) && is_undecided(segment->dispatcher)) return true;
-  return std::ranges::any_of(state.parts, [&](const python::Object& part) {
-    const RegionState& each = state_of(part.get());
-    const bool is_reached = is_usual(each.dispatcher) || each.cuts->any();
-    return each.was_entered && is_reached && is_undecided(each);
-  });
-}
-
-}  // namespace
-
-bool is_undecided(PyObject* region) { return is_undecided(state_of(region)); }
-
 python::Object region_told(PyObject* region, Dispatcher::Describe describe) {
   return told(state_of(region), describe);
 }

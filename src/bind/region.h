@@ -18,10 +18,6 @@ speculate::Dispatcher* dispatcher_of_region(PyObject* object);
 /// have run again and again, and are not given up.
 bool may_run_as_graph_at(PyObject* region, int line);
 
-/// Whether graphs of the region, or of a part of it that most of its runs reach, are still to come:
-/// they have not been tried yet, or are being compiled.
-bool is_undecided(PyObject* region);
-
 /// What a Region is made of.
 struct RegionParts {
   PyObject* module;  ///< the ast.Module; also the key of the region's facts

@@ -11,6 +11,7 @@
 #include "frontend/control/run_time_items.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/flags.h"
+#include "frontend/core/identity_numbers.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/narrowing.h"
 #include "frontend/core/operations.h"
@@ -298,6 +299,18 @@ Value dict_equality(Interpreter& interpreter, CompareOperator op, const Dictiona
   return flag_value(interpreter, negated(interpreter, truth_of(interpreter, equal)));
 }
 
+/// Numbers that id() gave and only the run knows. Null: neither is one.
+Value compare_identity_numbers(Interpreter& interpreter, CompareOperator op, const Value& left,
+                               const Value& right) {
+  PyObject *const first = known_object(left), *const second = known_object(right);
+  if (!is_identity_number(first) && !is_identity_number(second)) return nullptr;
+  const bool is_equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
+  if (!is_equality || as<Number>(left) != nullptr || as<Number>(right) != nullptr)
+    interpreter.refuse(ReasonCode::expression, "id()");
+  const bool same = first != nullptr && second != nullptr && same_key(interpreter, first, second);
+  return interpreter.boolean(same == (op == CompareOperator::Eq));
+}
+
 Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& left,
                      const Known& right, const Value& left_value, const Value& right_value) {
   PyObject* a = left.object.get();
@@ -465,6 +478,7 @@ Value compare_values(Interpreter& interpreter, CompareOperator op, const Value& 
                 : plain_number(interpreter, given_right, {comparison_method(reflected(op))});
   if (Value result = set_compare(interpreter, op, left, right)) return result;
   if (Value result = compare_views(interpreter, op, left, right)) return result;
+  if (Value result = compare_identity_numbers(interpreter, op, left, right)) return result;
   if (Value result = method_compare(interpreter, op, left, right)) return result;
   if (as<Instance>(left) != nullptr || as<Instance>(right) != nullptr)
     return compare_instances(interpreter, op, left, right);

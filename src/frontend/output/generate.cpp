@@ -2,6 +2,7 @@
 #include "frontend/output/generate.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/options.h"
 #include "base/policy.h"
@@ -61,6 +62,13 @@ std::vector<TestKey> other_suspects(Interpreter& interpreter) {
   return tests;
 }
 
+/// The paths of numbers that runs of this code were found to change: later graphs of it need no
+/// interpretation to find them.
+std::set<std::string>& numbers_changed_by(const speculate::Call& call) {
+  static auto& all = *new std::map<const void*, std::set<std::string>>();
+  return all[call.facts_key != nullptr ? call.facts_key : PyFunction_GET_CODE(call.function)];
+}
+
 /// Generates with branches in the graph where the profile saw both outcomes of a test. What can't
 /// be merged, or can't be converted with the branch, is tried again with that test followed.
 std::variant<speculate::Generated, speculate::Reason> generate_anew(
@@ -68,7 +76,7 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
   std::vector<CannotMerge> followed;
   // What the run changes from call to call (a counter) must not be a constant of its graph: that
   // shows at the end of the first interpretation.
-  std::set<std::string> varying;
+  std::set<std::string>& varying = numbers_changed_by(call);
   Generalisation generalisation;
   size_t generalised = 0;
   for (size_t attempt = 1;; ++attempt) {

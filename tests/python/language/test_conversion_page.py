@@ -1220,6 +1220,57 @@ class Stated(State):
         return {"scale": 3.0}
 
 
+IDS = "`id()`, also as a key of a dict"
+
+
+@converted(IDS)
+def id_as_key():
+    def f(x, n):
+        made, memo = [n], {}
+        memo[id(made)], memo[id(f)] = 2.0, 3.0
+        return x * memo[id(made)] * memo[id(f)]
+
+    return f
+
+
+@otherwise(IDS)
+def id_as_number():
+    return lambda x, n: x * (id([n]) % 2)
+
+
+@converted("`functools.partial` made inside, bound methods")
+def partial_that_stays():
+    state = State()
+
+    def f(x, n):
+        state.scaled = functools.partial(math.pow, 2.0)
+        state.asked = state.__class__.__init__ == State.__init__
+        return x * state.scaled(3.0)
+
+    return f
+
+
+@otherwise("`functools.partial` made inside, bound methods")
+def partial_with_an_attribute():
+    state = State()
+
+    def f(x, n):
+        state.scaled = functools.partial(math.pow, 2.0)
+        state.scaled.name = "pow"
+        return x.exp()
+
+    return f
+
+
+@converted("`vars(cls)`, `cls.__dict__`, `getattr(cls, name)`")
+def attributes_of_a_class():
+    def f(x, n):
+        names = [name for name in vars(Tree) if not name.startswith("__")]
+        return x * (2 + len(names)), "children" in Tree.__dict__
+
+    return f
+
+
 @otherwise("`copy.copy`, `copy.deepcopy` of an object")
 def object_with_a_state():
     state = Stated()

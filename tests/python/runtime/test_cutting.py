@@ -246,6 +246,49 @@ def test_exception_raised_in_the_cut_statement_and_in_a_segment():
 
 
 @differential(hits=8)
+def test_annotated_assignment_in_a_segment():
+    recorder, model, optimizer, batches = setting()
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss: torch.Tensor = F.cross_entropy(model(x), y)
+        recorder.record(loss)
+        scale: no_such_name = 2.0  # noqa: F821
+        loss.backward()
+        optimizer.step()
+        return loss * scale
+
+    return Program(step, batches, watch=[model, optimizer, recorder])
+
+
+def test_bodies_rest_where_a_graph_has_their_statement():
+    """A call that does not fit the segment's graph runs in Python, and its bodies make no graphs of their own."""
+    torch.manual_seed(0)
+    recorder, model, optimizer, batches = setting()
+    settings = {"scale": 1.0, "is_last": False}
+
+    @torchjanus.function
+    def step(x, y):
+        recorder.record(x.sum())
+        if x.shape[0] > 1:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y) * settings["scale"]
+            loss.backward()
+            optimizer.step()
+        return loss.detach() * (2 if settings["is_last"] else 1)
+
+    for count in range(30):
+        settings["is_last"] = count % 10 == 9
+        step(*batches[count % len(batches)])
+    (whole,) = step.stats()["parts"]
+    parts = whole["parts"]
+    graphs = [part for part in parts if part["state"] == "graph"]
+    assert len(graphs) == 1 and graphs[0]["hits"] > 12, parts
+    bodies = [part for part in parts if part not in graphs]
+    assert all(part["generated"] == 0 for part in bodies), bodies
+
+
+@differential(hits=8)
 def test_function_with_a_try_statement():
     recorder, model, optimizer, batches = setting()
 
