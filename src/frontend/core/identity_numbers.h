@@ -1,6 +1,7 @@
 // What id() gives. Of an object that is assumed to be that one at each entry, it is the number
-// itself. Of others only the run knows it: of those that the run makes, of texts and numbers, and of
-// objects that come and go (of classes without a hash, as most dataclasses; partials and bound methods).
+// itself. Of others only the run knows it: of those that the run makes, of texts and numbers, and
+// of objects that come and go (of classes without a hash, as most dataclasses; partials and bound
+// methods).
 //
 // Such a number is a Python object of its own that stands for "the id of that value". It can be a
 // key of a dict of the run and be compared with its like. Everything else (arithmetic, its text,

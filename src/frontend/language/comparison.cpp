@@ -342,8 +342,8 @@ std::optional<std::pair<Value, Value>> bound_parts(Interpreter& interpreter, con
   if (object == nullptr || !PyMethod_Check(object)) return std::nullopt;
   const Source* source = as<Known>(value)->source;
   const auto part = [&](PyObject* of, Source::Kind kind) {
-    return interpreter.wrap(
-        of, source == nullptr ? nullptr : interpreter.sources().step(kind, source));
+    return interpreter.wrap(of,
+                            source == nullptr ? nullptr : interpreter.sources().step(kind, source));
   };
   return std::pair(part(PyMethod_GET_SELF(object), Source::Kind::bound_self),
                    part(PyMethod_GET_FUNCTION(object), Source::Kind::bound_function));
@@ -357,8 +357,8 @@ Value method_compare(Interpreter& interpreter, CompareOperator op, const Value& 
   const auto first = bound_parts(interpreter, left), second = bound_parts(interpreter, right);
   if (!first || !second) return nullptr;
   const bool same =
-      truth(interpreter,
-            compare(interpreter, CompareOperator::Eq, first->second, second->second), -1) &&
+      truth(interpreter, compare(interpreter, CompareOperator::Eq, first->second, second->second),
+            -1) &&
       identical(interpreter, first->first, second->first);
   return interpreter.boolean(same == (op == CompareOperator::Eq));
 }
@@ -368,9 +368,8 @@ Value method_compare(Interpreter& interpreter, CompareOperator op, const Value& 
 int kind_for_equality(const Value& value) {
   const PyTypeObject* type = class_of(value);
   if (type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type) return 1;
-  const PyTypeObject* kinds[] = {&PyUnicode_Type, &PyBytes_Type, &PyTuple_Type,
-                                 &PyList_Type,    &PyDict_Type,  Py_TYPE(Py_None),
-                                 &PyMethod_Type};
+  const PyTypeObject* kinds[] = {&PyUnicode_Type, &PyBytes_Type,    &PyTuple_Type, &PyList_Type,
+                                 &PyDict_Type,    Py_TYPE(Py_None), &PyMethod_Type};
   const auto place = std::ranges::find(kinds, type);
   return place == std::end(kinds) ? 0 : 2 + static_cast<int>(place - std::begin(kinds));
 }

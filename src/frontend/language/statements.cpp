@@ -153,8 +153,8 @@ void execute_function_definition(Interpreter& interpreter, const syntax::Functio
   interpreter.write_name(statement.name_, function);
 }
 
-/// In a function annotations are not evaluated. Bare statements may stand in one: their frame, which
-/// is the calling one, tells.
+/// In a function annotations are not evaluated. Bare statements may stand in one: their frame,
+/// which is the calling one, tells.
 bool evaluates_annotations(const syntax::Scope& scope) {
   if (scope.kind != syntax::Scope::Kind::statements) return false;
   PyFrameObject* const frame = PyEval_GetFrame();

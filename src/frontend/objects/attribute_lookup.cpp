@@ -418,18 +418,18 @@ Value Lookup::class_dictionary() {
   auto* type = reinterpret_cast<PyTypeObject*>(object_);
   if (interpreter_.heap.table(type->tp_dict) != nullptr)
     interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
-  const auto dictionary =
-      made_dict(Object::borrow(reinterpret_cast<PyObject*>(&PyDictProxy_Type)));
+  const auto dictionary = made_dict(Object::borrow(reinterpret_cast<PyObject*>(&PyDictProxy_Type)));
   const std::vector<Object> keys = python::keys_in_order(type->tp_dict);
   const Object assumed = interpreter_.must(PyTuple_New(static_cast<Py_ssize_t>(keys.size())));
   for (size_t i = 0; i < keys.size(); ++i) {
     PyTuple_SET_ITEM(assumed.get(), static_cast<Py_ssize_t>(i), Object(keys[i]).release());
     PyObject* const entry = PyDict_GetItemWithError(type->tp_dict, keys[i].get());
-    const Source* place = interpreter_.sources().step(Source::Kind::type_attribute, path(), keys[i]);
-    dictionary->items.emplace_back(
-        keys[i], is_immutable_constant(entry)
-                     ? interpreter_.wrap(entry, place)
-                     : std::make_shared<Known>(Object::borrow(entry), place));
+    const Source* place =
+        interpreter_.sources().step(Source::Kind::type_attribute, path(), keys[i]);
+    dictionary->items.emplace_back(keys[i],
+                                   is_immutable_constant(entry)
+                                       ? interpreter_.wrap(entry, place)
+                                       : std::make_shared<Known>(Object::borrow(entry), place));
   }
   interpreter_.assume(Assumption::Kind::keys, path(), assumed);
   return dictionary;

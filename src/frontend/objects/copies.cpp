@@ -248,9 +248,9 @@ class DeepCopy {
     const auto copy = shared_as<Instance>(make_partial(of(function), {}));
     objects_.emplace_back(original, copy);
     remember(original, copy);
-    const Value state = of(make_tuple({function, attribute(interpreter_, original, "args"),
-                                       attribute(interpreter_, original, "keywords"),
-                                       interpreter_.none()}));
+    const Value state =
+        of(make_tuple({function, attribute(interpreter_, original, "args"),
+                       attribute(interpreter_, original, "keywords"), interpreter_.none()}));
     const auto& parts = as<Sequence>(state)->elements;
     for (size_t i = 0; i < copy->fields->items.size(); ++i)
       copy->fields->items[i].second = parts[i];

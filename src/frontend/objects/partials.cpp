@@ -26,7 +26,8 @@ std::vector<std::pair<std::string, Value>> merged(
     std::vector<std::pair<std::string, Value>> earlier,
     const std::vector<std::pair<std::string, Value>>& later) {
   for (const auto& keyword : later) {
-    const auto found = std::ranges::find(earlier, keyword.first, &std::pair<std::string, Value>::first);
+    const auto found =
+        std::ranges::find(earlier, keyword.first, &std::pair<std::string, Value>::first);
     if (found == earlier.end())
       earlier.push_back(keyword);
     else
@@ -51,11 +52,11 @@ bool is_partial(const PyTypeObject* type) {
 
 PartialParts parts_of_partial(Interpreter& interpreter, const Value& partial) {
   PartialParts parts;
-  parts.function = attribute(interpreter, partial, "func");
   parts.arguments.positional = elements_of(interpreter, attribute(interpreter, partial, "args"));
   const Value keywords = opened(interpreter, attribute(interpreter, partial, "keywords"));
   for (const auto& [key, value] : as<Dictionary>(keywords)->items)
     parts.arguments.keywords.emplace_back(text_of(key.get()), value);
+  parts.function = attribute(interpreter, partial, "func");
   return parts;
 }
 

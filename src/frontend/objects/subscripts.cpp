@@ -231,7 +231,8 @@ void assume_set_as_attribute(Interpreter& interpreter, const Heap::Target& targe
   if (!is_name || (of_class != nullptr && Py_TYPE(of_class)->tp_descr_set != nullptr))
     interpreter.refuse(ReasonCode::heap_write, "an item of __dict__");
   const Source* type = interpreter.sources().step(Source::Kind::type, target.owner);
-  if (of_class == nullptr) return interpreter.assume(Assumption::Kind::missing_attribute, type, name);
+  if (of_class == nullptr)
+    return interpreter.assume(Assumption::Kind::missing_attribute, type, name);
   interpreter.assume(Assumption::Kind::exact_type,
                      interpreter.sources().step(Source::Kind::type_attribute, type, name),
                      Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(of_class))));

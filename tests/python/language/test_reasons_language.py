@@ -124,7 +124,7 @@ CASES = {
         ),
         Refused("len(slice(1))", "a length"),
         Refused("{1: 2, id([x]): 3}", "the id of an object among other numbers"),
-        Refused("return id([x])", "the id of an object that is gone", at_entry=True),
+        Refused("global kept; kept = id([x])", "the id of an object that is gone", at_entry=True),
         Refused("str(OrderedDict(a=1).keys())", "a view of a dict of another class"),
         Refused(
             "l = []; t = (l,); l.append(t)\nreturn t",

@@ -57,7 +57,10 @@ def copied(data):
     result = copy.deepcopy(data, memo=memo)
     for name, value in fields.items():
         setattr(result, name, copied(value) if dataclasses.is_dataclass(value) else value)
-    for name in filter(lambda key: isinstance(getattr(type(data), key), functools.cached_property), vars(type(data))):
+    for name in filter(
+        lambda key: isinstance(getattr(type(data), key), functools.cached_property),
+        vars(type(data)),
+    ):
         vars(result).pop(name, None)
     return result
 
@@ -106,7 +109,14 @@ def test_ids_are_keys_of_a_dict():
         first, second, text = [x], [x], "text"
         seen = {id(first): "first", id(second): "second", id(None): "none", id(text): text}
         again = first
-        return x * 2, seen[id(again)], seen[id(second)], id(first) == id(second), id([]) in seen, len(seen)
+        return (
+            x * 2,
+            seen[id(again)],
+            seen[id(second)],
+            id(first) == id(second),
+            id([]) in seen,
+            len(seen),
+        )
 
     return Program(step, batches(8))
 
@@ -234,7 +244,12 @@ def test_the_attributes_of_a_class():
         for name in names:
             if isinstance(getattr(type(value), name), float):
                 total = total + getattr(value, name) * x
-        return total, names, "limit" in vars(Growing), isinstance(Growing.__dict__["doubled"], property)
+        return (
+            total,
+            names,
+            "limit" in vars(Growing),
+            isinstance(Growing.__dict__["doubled"], property),
+        )
 
     calls = batches(10)
     calls.insert(6, lambda: setattr(Changing, "shift", 1.0))
