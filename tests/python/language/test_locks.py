@@ -108,9 +108,7 @@ def test_another_kind_of_lock():
     def replace():
         counter.lock = threading.RLock()
 
-    return Program(
-        lambda x: (counter.add(x), counter.count), [*batches(), replace, *batches()]
-    )
+    return Program(lambda x: (counter.add(x), counter.count), [*batches(), replace, *batches()])
 
 
 @differential(hits=4)
