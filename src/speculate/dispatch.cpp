@@ -670,7 +670,8 @@ const Reason* Dispatcher::refusal_to_cut() const {
   const ReasonCode code = last_refusal_->code;
   if (code == ReasonCode::no_tensor_work || code == ReasonCode::internal_error) return nullptr;
   const bool is_certain = is_permanent(code);  // for instance, a callee has no source
-  return is_certain || is_given_up || refusals_ >= policy::kRefusalsBeforeCut ? &*last_refusal_ : nullptr;
+  return is_certain || is_given_up || refusals_ >= policy::kRefusalsBeforeCut ? &*last_refusal_
+                                                                              : nullptr;
 }
 
 void Dispatcher::refused(const Reason& refusal) {

@@ -50,10 +50,10 @@ class Entry {
   std::optional<Reason> take_locks(std::span<const python::Object> captured,
                                    TakenLocks& taken) const;
 
-  /// Runs the graph on the objects that the guards captured, and gives `locks` back. If it returns nullopt, `result` is
-  /// set, or null with a Python exception of one of the program's effects. `committed` is set
-  /// before anything becomes visible: after that, no exception may lead to a second, imperative
-  /// run.
+  /// Runs the graph on the objects that the guards captured, and gives `locks` back. If it returns
+  /// nullopt, `result` is set, or null with a Python exception of one of the program's effects.
+  /// `committed` is set before anything becomes visible: after that, no exception may lead to a
+  /// second, imperative run.
   std::optional<execute::Failure> run(std::vector<python::Object> captured, TakenLocks& locks,
                                       python::Object& result, bool& committed);
 

@@ -7,8 +7,8 @@
 namespace janus::frontend {
 
 /// The path of what `callable()` gives, or `callable(argument)`. Each entry calls it, so it must be
-/// cheap, only compute, and run no code of the program. Both have a `__name__`, or the argument is a
-/// text.
+/// cheap, only compute, and run no code of the program. Both have a `__name__`, or the argument is
+/// a text.
 const Source* answer_path(Interpreter& interpreter, PyObject* callable,
                           PyObject* argument = nullptr);
 

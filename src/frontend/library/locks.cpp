@@ -64,8 +64,7 @@ int64_t depth_of(Interpreter& interpreter, const Known& lock) {
   const Held held = interpreter.heap.find(interpreter, lock.object.get(), depth_key(), nullptr);
   if (held.is_unknown()) return 0;
   PyObject* const depth = held.is_value() ? known_object(held.value()) : nullptr;
-  if (depth == nullptr)
-    interpreter.refuse(ReasonCode::dynamic_value, "whether a lock is taken");
+  if (depth == nullptr) interpreter.refuse(ReasonCode::dynamic_value, "whether a lock is taken");
   return PyLong_AsLongLong(depth);
 }
 
@@ -75,8 +74,7 @@ void set_depth(Interpreter& interpreter, const Known& lock, int64_t depth) {
   target.table = lock.object.get();
   target.owner = path_of(interpreter, lock);
   target.object = lock.object;
-  interpreter.write_place(target, Object::borrow(depth_key()), nullptr,
-                          interpreter.integer(depth));
+  interpreter.write_place(target, Object::borrow(depth_key()), nullptr, interpreter.integer(depth));
 }
 
 /// Whether acquire(blocking=True, timeout=-1) waits; nullopt: only for a time.

@@ -16,9 +16,8 @@ using python::Object;
 
 namespace {
 
-constexpr std::array kMethods = {
-    "types.MappingProxyType.keys", "types.MappingProxyType.values", "types.MappingProxyType.items",
-    "types.MappingProxyType.get"};
+constexpr std::array kMethods = {"types.MappingProxyType.keys", "types.MappingProxyType.values",
+                                 "types.MappingProxyType.items", "types.MappingProxyType.get"};
 
 /// Found through the garbage collector: the proxy has no name for it.
 Object mapping_of(PyObject* proxy) {
@@ -39,8 +38,8 @@ Value call_method(Interpreter& interpreter, const CallArguments& arguments) {
   const Object mapping = mapping_of(proxy->object.get());
   if (!mapping || !PyDict_Check(mapping.get())) return nullptr;  // a class' own: another proxy
   interpreter.assume_identity(*proxy);
-  const Value shown = interpreter.wrap(
-      mapping.get(), interpreter.sources().root(Source::Kind::constant, mapping));
+  const Value shown =
+      interpreter.wrap(mapping.get(), interpreter.sources().root(Source::Kind::constant, mapping));
   constexpr std::string_view path = kMethods[index];
   CallArguments others = arguments;
   others.positional.erase(others.positional.begin());

@@ -888,7 +888,8 @@ void check_locks(Interpreter& interpreter) {
     if (node.op != &op::opaque) return;
     const std::string name = node.attributes.get<std::string>("operator");
     if (!name.starts_with("aten::"))
-      interpreter.refuse(ReasonCode::unknown_callable, cat("the operator ", name, " beside a lock"));
+      interpreter.refuse(ReasonCode::unknown_callable,
+                         cat("the operator ", name, " beside a lock"));
   });
 }
 
