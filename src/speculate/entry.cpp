@@ -232,7 +232,7 @@ void Entry::bind(const Generated& generated, const Call& call, PyObject* on_deat
   for (const HeapWrite& each : generated.writes)
     if (!changes_nothing(each, generated.writes)) writes_.emplace_back(each, capture);
   for (const Effect& each : generated.effects) {
-    if (each.call.object.is(release_method()))
+    if (is_release_method(each.call.object.get()))
       locks_.push_back(captures.of(each.call.children[0].source));
     else
       effects_.emplace_back(each.call, capture);

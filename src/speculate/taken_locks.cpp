@@ -4,13 +4,18 @@ namespace janus::speculate {
 
 using python::Object;
 
-PyObject* release_method() {
-  static PyObject* const method = [] {
-    const Object name = python::string("release");
-    return python::call(python::import_attribute("operator", "methodcaller").get(), {name.get()})
-        .release();
-  }();
-  return method;
+Object release_method(PyObject* lock) {
+  return python::attribute(reinterpret_cast<PyObject*>(Py_TYPE(lock)), "release");
+}
+
+bool is_release_method(PyObject* callable) {
+  const auto of = [](const char* kind) {
+    const Object type = python::import_attribute("_thread", kind);
+    return python::attribute(type.get(), "release").release();
+  };
+  static PyObject* const locks = of("LockType");
+  static PyObject* const reentrant = of("RLock");
+  return callable == locks || callable == reentrant;
 }
 
 TakenLocks::~TakenLocks() {

@@ -9,9 +9,10 @@
 
 namespace janus::speculate {
 
-/// A callable that gives back the lock that it is called with. Where an effect of a graph
-/// (generated.h) calls it, the run takes that lock as it begins.
-PyObject* release_method();
+/// The method that gives back such a lock. Where an effect of a graph (generated.h) calls it, the
+/// run takes that lock as it begins.
+python::Object release_method(PyObject* lock);
+bool is_release_method(PyObject* callable);
 
 class TakenLocks {
  public:

@@ -26,13 +26,13 @@ bool is_reentrant(const Known& lock) {
 }
 
 /// What gives a lock back behind the run's writes; an entry takes the lock that it finds in one.
-speculate::Effect release_of(Interpreter& interpreter, const Source* lock) {
+speculate::Effect release_of(Interpreter& interpreter, const Known& lock, const Source* path) {
   speculate::Effect effect{{}, interpreter.user_span()};
   effect.call.kind = speculate::Template::Kind::call;
-  effect.call.object = Object::borrow(speculate::release_method());
+  effect.call.object = speculate::release_method(lock.object.get());
   speculate::Template& released = effect.call.children.emplace_back();
   released.kind = speculate::Template::Kind::source;
-  released.source = lock;
+  released.source = path;
   return effect;
 }
 
@@ -49,7 +49,7 @@ const Known* lock_of(Interpreter& interpreter, const Arguments& arguments) {
     interpreter.assume_same_object(path, taken);
     return lock;
   }
-  interpreter.output().effects.push_back(release_of(interpreter, path));
+  interpreter.output().effects.push_back(release_of(interpreter, *lock, path));
   return lock;
 }
 

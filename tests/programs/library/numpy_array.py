@@ -1,4 +1,4 @@
-"""Refused: the elements of a tensor become a NumPy array."""
+"""Refused: NumPy computes with the array of a tensor."""
 
 import torch
 
