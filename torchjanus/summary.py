@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from . import _core
 from .snapshots import (
     Snapshot,
     cuts,
@@ -292,6 +293,11 @@ def why_nothing(
             f"{os.path.basename(each['file'])}:{each['line']}" for each in snapshots[:3]
         )
         yield f"{_count(snapshots)} found ({places}), and none was entered", _DECORATE
+    elif _core.conversion_account() and any(map(_is_unfinished, called)):
+        yield (
+            f"{_count(called)} entered, and the program ended before its time paid for a graph",
+            "run more steps, or switch the budget off: TORCHJANUS_DISABLE=budget",
+        )
     elif not any(has_tensor_work(each) for each in called):
         yield f"{_count(called)} entered, and no tensor operation ran in them", _DECORATE
     else:
@@ -303,6 +309,16 @@ def _count(snapshots: list[Snapshot]) -> str:
     if len(snapshots) == 1:
         return "one function or loop was"
     return f"{len(snapshots)} functions and loops were"
+
+
+def _is_unfinished(snapshot: Snapshot) -> bool:
+    """Whether a part of it was called and not profiled often enough yet."""
+    return any(
+        each["state"] == "profiling"
+        and was_called(each)
+        and each["profiled"] < each["profile_runs"]
+        for each in leaves(snapshot)
+    )
 
 
 def _why_too_early(called: list[Snapshot]) -> Iterator[tuple[str, str]]:

@@ -18,8 +18,9 @@ constexpr double kShare = 0.03;
 constexpr double kShareOfHopeful = 0.1;
 /// Milliseconds of a graph, and of each tensor in its profiled run, before any graph was made.
 constexpr double kCostOfGraph = 60, kCostOfTensor = 2;
-/// Tensors of a graph whose profiled run is yet to come.
-constexpr double kUsualTensors = 40;
+/// Tensors of a graph whose profiled run is yet to come, and milliseconds of making the copies with
+/// hooks for that run.
+constexpr double kUsualTensors = 150, kCostOfCopies = 150;
 /// The weight of these costs beside those that were measured, in tensors.
 constexpr double kWeightOfFirstCost = 50;
 
@@ -44,7 +45,8 @@ double ConversionAccount::estimate(std::optional<double> tensors) const {
   const double of_graphs = std::max(0.0, cost_ - kCostOfGraph * graphs_);
   const double of_tensor =
       (kCostOfTensor * kWeightOfFirstCost + of_graphs) / (kWeightOfFirstCost + tensors_);
-  return kCostOfGraph + of_tensor * tensors.value_or(kUsualTensors);
+  if (!tensors) return kCostOfCopies + kCostOfGraph + of_tensor * kUsualTensors;
+  return kCostOfGraph + of_tensor * *tensors;
 }
 
 std::optional<SimulatedProcessor> simulated_processor;

@@ -806,15 +806,20 @@ void Dispatcher::save(double milliseconds) {
   paying->save(in_python - milliseconds);
 }
 
-/// What is beyond the fastest run is the price of the copy with hooks.
+/// What is beyond the fastest run is the price of the copies with hooks; all of the first run,
+/// until there is another one.
 void Dispatcher::note_profiled_time() {
   ConversionAccount* const paying = account();
   if (paying == nullptr) return;
   const double used =
       simulated_processor ? simulated_processor->of_run : processor_milliseconds() - profile_began_;
   const double without_hooks = (1 - policy::kShareOfHooks) * used;
-  least_profiled_ = least_profiled_ == 0 ? without_hooks : std::min(least_profiled_, without_hooks);
-  paying->spend(used - least_profiled_);
+  const bool is_first = least_profiled_ == 0;
+  least_profiled_ = is_first ? without_hooks : std::min(least_profiled_, without_hooks);
+  const double of_program = is_first                  ? 0
+                            : counters_.profiled == 1 ? 2 * least_profiled_
+                                                      : least_profiled_;
+  paying->spend(used - of_program);
 }
 
 void Dispatcher::profile_finished(double milliseconds) {

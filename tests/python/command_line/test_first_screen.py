@@ -93,6 +93,13 @@ def test_too_few_calls(tmp_path: Path) -> None:
     assert "try: run more steps" in screen[2]
 
 
+def test_the_budget_did_not_suffice(tmp_path: Path) -> None:
+    text = MODEL + "for _ in range(20):" + STEP
+    screen = explained(tmp_path, text, TORCHJANUS_DISABLE="background")
+    assert "the program ended before its time paid for a graph" in screen[1]
+    assert "TORCHJANUS_DISABLE=budget" in screen[2]
+
+
 def test_no_loop_was_found(tmp_path: Path) -> None:
     screen = explained(tmp_path, "print(1)")
     assert "no loop or function with backward() or an evaluation was found" in screen[1]
