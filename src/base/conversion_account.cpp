@@ -51,7 +51,8 @@ double ConversionAccount::estimate(std::optional<double> tensors) const {
 
 std::optional<SimulatedProcessor> simulated_processor;
 
-ConversionAccount* conversion_account() { return account; }
+/// Who wants to see fallbacks as errors wants conversion at once.
+ConversionAccount* conversion_account() { return options().strict ? nullptr : account; }
 
 void open_conversion_account(double spent) {
   if (account != nullptr || options().is_disabled(kBudgetSwitch.name)) return;
