@@ -3,8 +3,8 @@
 // `torchjanus run` converts on its own account, in milliseconds of processor time. The account has
 // a small share of what the program has used so far, and what graphs have saved. All work on
 // converting is paid from it. Work begins only if the account covers its estimated cost. A region
-// may overdraw it by a share of its own time, as it will probably run as long again. Each refusal
-// halves that share. So a program that gains nothing is slower by little, wherever it ends.
+// may overdraw it by a share of its own time, as it will probably run as long again. Each region
+// that is given up halves that share. So a program that gains nothing is slower by little.
 // Guarded by the GIL.
 #pragma once
 
@@ -33,7 +33,7 @@ class ConversionAccount {
   /// Whether work of this cost may begin when the program has used that much, `hopeful` of it in
   /// code that the work may make faster.
   bool covers(double cost, double used, double hopeful) const;
-  /// What was made has run as a graph; or code could not be converted.
+  /// What was made has run as a graph; or code is given up, and no part of it is left to try.
   void succeeded() { hope_ = 1; }
   void failed() { hope_ /= 2; }
 

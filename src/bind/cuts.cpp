@@ -93,6 +93,7 @@ void Cuts::add(size_t begin, size_t end, const Dispatcher& seen) {
   segment->dispatcher.roots = seen.roots;
   segment->dispatcher.is_part = true;
   segment->dispatcher.is_on_account = seen.is_on_account;
+  segment->dispatcher.tensors_of_whole = seen.tensors_in_profiled_run();
   starting_at_[begin] = segment;
 }
 

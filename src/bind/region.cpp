@@ -337,7 +337,10 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
       return new_mode(Mode::profile);
     }
     const speculate::Reason* refusal = state.dispatcher.refusal_to_cut();
-    if (refusal == nullptr || !state.cuts->possible()) return new_mode(Mode::plain);
+    if (refusal == nullptr || !state.cuts->possible()) {
+      if (state.dispatcher.is_disabled()) state.dispatcher.give_up_hope();
+      return new_mode(Mode::plain);
+    }
     add_callee(state, *refusal);
     state.cuts->cut_whole(state.dispatcher, *refusal);
     state.dispatcher.disable_as_cut();
@@ -472,8 +475,10 @@ void end_timed(RegionState& state, const Activation& activation) {
 PyObject* end(PyObject* object, PyObject* /*unused*/) {
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
-    if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0)
+    if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0) {
       state.is_plain = will_not_run_as_graphs(state);
+      if (state.is_plain) state.dispatcher.give_up_hope();
+    }
     if (Activation* activation = current_activation(state)) {
       finish_profile(*activation);
       finish_statement(state, *activation);

@@ -683,7 +683,6 @@ void Dispatcher::refused(const Reason& refusal) {
   note(reason);
   ++refusals_;
   last_refusal_ = reason;
-  if (ConversionAccount* const paying = account()) paying->failed();
   if (reason.code == ReasonCode::internal_error) throw InternalError(reason.details);
   if (!entries_.empty()) return;
   // A part without tensor work has been tried in earlier calls of the whole.
@@ -748,8 +747,10 @@ bool Dispatcher::is_covered() {
   if (paying == nullptr) return true;
   const double used = processor_milliseconds();
   if (used_before_ == 0) used_before_ = used;
-  const bool is_known = least_profiled_ != 0;
-  const double cost = paying->estimate(is_known ? std::optional(tensors_) : std::nullopt);
+  std::optional<double> tensors;
+  if (least_profiled_ != 0) tensors = tensors_;
+  if (!tensors && tensors_of_whole != 0) tensors = tensors_of_whole;
+  const double cost = paying->estimate(tensors);
   const double so_far = time_so_far(used);
   if (counters_.calls > kCallsBeforeProfiling && kShareThatGraphsSave * so_far >= cost &&
       paying->covers(cost, used, so_far)) {
@@ -760,6 +761,10 @@ bool Dispatcher::is_covered() {
   if (counters_.calls > kCallsBeforeProfiling && is_main) last_waiting = used;
   wait_for_account(used);
   return false;
+}
+
+void Dispatcher::give_up_hope() {
+  if (ConversionAccount* const paying = account()) paying->failed();
 }
 
 bool Dispatcher::is_any_waiting() {

@@ -124,6 +124,11 @@ class Dispatcher {
   bool is_part = false;  ///< of a cut function, whose report includes it
   /// Nobody asked for its conversion: the process's account pays for it, if there is one.
   bool is_on_account = false;
+  /// Of a segment: tensors in a profiled run of the whole, by which its own cost is estimated.
+  double tensors_of_whole = 0;
+  double tensors_in_profiled_run() const { return tensors_; }
+  /// The code is given up, and no part of it is left to try.
+  void give_up_hope();
 
   const std::string& name() const { return name_; }
   const std::string& file() const { return file_; }
