@@ -1,8 +1,5 @@
 #include "frontend/core/identity_numbers.h"
 
-#include <algorithm>
-#include <set>
-
 #include "frontend/core/class_of.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -13,74 +10,6 @@ namespace janus::frontend {
 using python::Object;
 
 namespace {
-
-/// A number does not keep alive what the run makes: in a dict that holds its own id that would be a
-/// cycle.
-struct Numbered {
-  const void* interpretation;
-  Value known;
-  std::weak_ptr<AbstractValue> made;
-};
-
-struct IdentityNumber {
-  PyObject_HEAD Numbered* of;
-};
-
-/// All of this thread. They end with the interpretation that they belong to.
-thread_local std::vector<PyObject*> numbers;
-
-Numbered& numbered(PyObject* number) { return *reinterpret_cast<IdentityNumber*>(number)->of; }
-
-void deallocate(PyObject* number) {
-  std::erase(numbers, number);
-  delete &numbered(number);
-  PyTypeObject* const type = Py_TYPE(number);
-  type->tp_free(number);
-  Py_DECREF(type);
-}
-
-void set_error() {
-  PyErr_SetString(PyExc_RuntimeError, "the id of an object that only the run knows");
-}
-PyObject* no_text(PyObject* /*number*/) {
-  set_error();
-  return nullptr;
-}
-Py_hash_t no_hash(PyObject* /*number*/) {
-  set_error();
-  return -1;
-}
-
-template <class Pointer>
-void* slot(Pointer pointer) {
-  return reinterpret_cast<void*>(pointer);
-}
-
-PyTypeObject* number_class() {
-  static PyType_Slot slots[] = {{Py_tp_dealloc, slot(deallocate)},
-                                {Py_tp_repr, slot(no_text)},
-                                {Py_tp_hash, slot(no_hash)},
-                                {0, nullptr}};
-  static PyType_Spec spec = {"torchjanus.IdentityNumber", sizeof(IdentityNumber), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
-  static auto* const type =
-      reinterpret_cast<PyTypeObject*>(python::check(PyType_FromSpec(&spec)).release());
-  return type;
-}
-
-/// What lasting_number() gave in this interpretation.
-struct LastingNumbers {
-  std::weak_ptr<const speculate::SourceTable> interpretation;
-  std::set<const void*> addresses;
-};
-thread_local LastingNumbers lasting;
-
-/// Those of this interpretation.
-LastingNumbers& lasting_of(Interpreter& interpreter) {
-  const std::shared_ptr<const speculate::SourceTable> now = interpreter.output().sources;
-  if (lasting.interpretation.lock() != now) lasting = {now, {}};
-  return lasting;
-}
 
 bool can_be_made(const Value& value) {
   switch (value->kind) {
@@ -96,7 +25,8 @@ bool can_be_made(const Value& value) {
 
 /// Of an object that is assumed to be that one at each entry.
 Object lasting_number(Interpreter& interpreter, PyObject* object) {
-  lasting_of(interpreter).addresses.insert(object);
+  begin_lasting_numbers(interpreter.output().sources);
+  note_lasting_number(object);
   return interpreter.must(PyLong_FromVoidPtr(object));
 }
 
@@ -118,23 +48,15 @@ bool comes_and_goes(const Value& value) {
 
 /// The one that there is already, or a new one.
 Object number_in_run(Interpreter& interpreter, const Value& value) {
-  lasting_of(interpreter);  // those of an earlier interpretation say nothing of this one's
-  for (PyObject* number : numbers) {
-    if (numbered(number).interpretation != &interpreter) continue;
+  begin_lasting_numbers(interpreter.output().sources);
+  for (PyObject* number : identity_numbers_of(&interpreter)) {
     const Value other = numbered_by(number);
     // The classes of objects are assumed wherever these are met.
     if (other != nullptr && class_of(other) == class_of(value) &&
         identical(interpreter, other, value))
       return Object::borrow(number);
   }
-  Object made = Object::steal(number_class()->tp_alloc(number_class(), 0));
-  if (!made) throw python::ErrorSet();
-  const bool is_known = as<Known>(value) != nullptr;
-  reinterpret_cast<IdentityNumber*>(made.get())->of =
-      new Numbered{&interpreter, is_known ? value : nullptr,
-                   is_known ? std::weak_ptr<AbstractValue>() : std::weak_ptr(value)};
-  numbers.push_back(made.get());
-  return made;
+  return make_identity_number(&interpreter, value);
 }
 
 }  // namespace
@@ -150,23 +72,6 @@ Object identity_number(Interpreter& interpreter, const Value& value) {
   if (known == nullptr) return {};
   interpreter.assume_identity(*known);
   return lasting_number(interpreter, known->object.get());
-}
-
-bool is_lasting_number(PyObject* number) {
-  if (!PyLong_CheckExact(number)) return false;
-  const void* const address = PyLong_AsVoidPtr(number);
-  PyErr_Clear();
-  return lasting.addresses.contains(address);
-}
-
-bool is_identity_number(PyObject* object) {
-  return object != nullptr && Py_IS_TYPE(object, number_class());
-}
-
-Value numbered_by(PyObject* number) {
-  if (!is_identity_number(number)) return nullptr;
-  const Numbered& of = numbered(number);
-  return of.known != nullptr ? of.known : of.made.lock();
 }
 
 bool is_number_of(Interpreter& interpreter, PyObject* number, const Value& value) {

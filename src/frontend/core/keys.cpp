@@ -1,7 +1,7 @@
 #include "frontend/core/keys.h"
 
 #include "frontend/core/frames.h"
-#include "frontend/core/identity_numbers.h"
+#include "frontend/values/identity_number.h"
 
 namespace janus::frontend {
 

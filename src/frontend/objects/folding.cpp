@@ -5,7 +5,6 @@
 
 #include "frontend/core/class_entry.h"
 #include "frontend/core/exceptions.h"
-#include "frontend/core/identity_numbers.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -13,6 +12,7 @@
 #include "frontend/objects/dict_views.h"
 #include "frontend/objects/protocol.h"
 #include "frontend/values/constants.h"
+#include "frontend/values/identity_number.h"
 #include "python/origin.h"
 
 namespace janus::frontend {
