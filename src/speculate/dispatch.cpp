@@ -518,8 +518,10 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   if (relaxed) ++counters_.relaxations;
   if (pending_ && !relaxed) {
     const uint64_t generated = counters_.generated;
+    const int refusals = refusals_;
     Attempt attempt = generate_and_run(call, environment, {}, committed);
     pending_ = counters_.generated == generated;
+    was_left_for_refused_ |= refusals_ > refusals;
     if (pending_)
       ++refusals_of_[key];
     else if (!mismatch.formula.empty())
@@ -660,7 +662,8 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
 /// Whether graphs are often left for what is refused: the rest of such calls would gain from a cut.
 bool Dispatcher::is_often_left() const {
   constexpr uint64_t kLeast = 20, kRatio = 2;  // a third of the runs; chosen, not measured
-  return counters_.aborts >= kLeast && counters_.aborts * kRatio > counters_.hits;
+  const uint64_t left = counters_.aborts + counters_.misses;
+  return left >= kLeast && left * kRatio > counters_.hits;
 }
 
 const Reason* Dispatcher::refusal_to_cut() const {

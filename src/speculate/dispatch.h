@@ -269,7 +269,7 @@ class Dispatcher {
   std::optional<Reason> last_refusal_;
   uint64_t retry_at_ = 0;  ///< the number of the call that tries a refused function again
   int penalty_ = 0;
-  bool was_left_for_refused_ = false;        ///< a call left a graph, and its outcome was refused
+  bool was_left_for_refused_ = false;        ///< a call that no graph fitted was refused
   int pause_ = 0;                            ///< calls of the last pause
   int calls_to_pause_ = 0;                   ///< calls left of this pause
   double first_met_ = 0;                     ///< in milliseconds, as now() counts
