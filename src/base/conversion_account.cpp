@@ -15,12 +15,12 @@ constexpr double kFree = 40;
 /// Beyond that: the share of the program's time.
 constexpr double kShare = 0.03;
 /// Beyond both: the share of the time in code that may become faster.
-constexpr double kShareOfHopeful = 0.2;
+constexpr double kShareOfHopeful = 0.4;
 /// Milliseconds of a graph, and of each tensor in its profiled run, before any graph was made.
-constexpr double kCostOfGraph = 60, kCostOfTensor = 2;
+constexpr double kCostOfGraph = 20, kCostOfTensor = 0.5;
 /// Tensors of a graph whose profiled run is yet to come, and milliseconds of making the copies with
 /// hooks for that run.
-constexpr double kUsualTensors = 150, kCostOfCopies = 150;
+constexpr double kUsualTensors = 200, kCostOfCopies = 100;
 /// The weight of these costs beside those that were measured, in tensors.
 constexpr double kWeightOfFirstCost = 50;
 
