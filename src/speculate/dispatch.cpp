@@ -289,7 +289,9 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
   }
   if (counters_.generated > 0) {
     if (!can_afford_generation()) return {};
-    penalise(policy::kPenaltyOfGoneGraphs, "the objects that graphs were made for no longer exist");
+    if (!std::exchange(went_unused_, false))
+      penalise(policy::kPenaltyOfGoneGraphs,
+               "the objects that graphs were made for no longer exist");
     if (is_disabled_) return {};
   }
   // A segment is profiled once: what its variables do from call to call shows by now.
@@ -498,7 +500,10 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
                                        const Mismatch& mismatch, bool& committed) {
   ++counters_.misses;
   note(mismatch.reason);
-  if (is_compiling()) return {};
+  if (is_compiling()) {  // the values are observed all the same, for the graph after this one
+    if (may_generate() && observe(call)) ++counters_.relaxations;
+    return {};
+  }
   const bool is_ever_new =
       !mismatch.formula.empty() && graphs_of_[mismatch.formula] >= policy::kMostGraphsOfNumbers;
   const bool may_improve = may_generate() && !is_ever_new;
@@ -516,6 +521,7 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   if (refusals_of_[key] >= policy::kMostRefusalsOfOutcome) return {};
   const bool relaxed = observe(call);
   if (relaxed) ++counters_.relaxations;
+  if (mismatch.dead) pending_ = false;  // the call after this one makes a graph for its objects
   if (pending_ && !relaxed) {
     const uint64_t generated = counters_.generated;
     const int refusals = refusals_;
@@ -733,7 +739,8 @@ bool Dispatcher::has_ever_new_numbers() const {
 }
 
 bool Dispatcher::may_generate() const {
-  return counters_.generated < policy::kMostGenerated && refusals_ < policy::kMostRefusals;
+  return counters_.generated - paid_off_ < policy::kMostGenerated &&
+         refusals_ < policy::kMostRefusals;
 }
 
 bool Dispatcher::can_afford_generation() {
@@ -968,8 +975,21 @@ Dispatcher::Attempt Dispatcher::internal_error(const std::string& what, bool com
   return {true, {}, Otherwise::plain};
 }
 
+/// Graphs that ran often enough have paid, and others may take their place without end. One whose
+/// objects went before its kernels were ready says nothing of the next one, which will find them.
 void Dispatcher::drop_retired() {
-  counters_.retired += std::erase_if(entries_, [](const auto& entry) { return entry->retired(); });
+  constexpr uint64_t kRunsThatPay = policy::kPenaltyOfGoneGraphs;
+  constexpr int kMostUnused = 2;
+  std::erase_if(entries_, [&](const auto& entry) {
+    if (!entry->retired()) return false;
+    ++counters_.retired;
+    if (entry->hits >= kRunsThatPay) ++paid_off_;
+    if (entry->hits == 0 && entry->misses == 0 && unused_ < kMostUnused) {
+      ++unused_;
+      went_unused_ = true;
+    }
+    return true;
+  });
 }
 
 }  // namespace janus::speculate

@@ -30,12 +30,13 @@ void for_each_element(const std::string& path, PyObject* object, Visit&& visit) 
 constexpr const char* kObject = "object";
 
 /// Whether the object is data: an instance of a class written in Python (but no torch module, which
-/// is rather code), a list or a tuple.
+/// is rather code), a list or a tuple, a function with variables of its own.
 bool is_plain_object(PyObject* object) {
   static PyObject* const module = python::import_attribute("torch.nn", "Module").release();
   PyTypeObject* type = Py_TYPE(object);
   if (PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyDict_CheckExact(object))
     return true;
+  if (PyFunction_Check(object)) return PyFunction_GetClosure(object) != nullptr;
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || PyType_Check(object)) return false;
   return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(module)) == 0;
 }

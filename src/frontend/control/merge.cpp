@@ -271,14 +271,30 @@ void Merger::merge_object(Changeable& object) {
   }
 }
 
+/// The number that a variable was before the run of statements, none of which has read it: a side
+/// that does not set it leaves it so. Null: it was none.
+Value Merger::number_before(const Variables& variables, const std::string& name) {
+  PyObject* const before = interpreter_.call().variables;
+  if (interpreter_.statement_run.variables.get() != &variables ||
+      interpreter_.heap.table(before) != nullptr)
+    return nullptr;
+  PyObject* const value = PyDict_GetItemString(before, name.c_str());
+  if (value == nullptr || (!PyLong_CheckExact(value) && !PyFloat_CheckExact(value))) return nullptr;
+  const Object key = Object::steal(PyUnicode_FromString(name.c_str()));
+  return interpreter_.wrap(value,
+                           interpreter_.sources().root(speculate::Source::Kind::variable, key));
+}
+
 void Merger::merge_variables(Variables& variables, const VariableValues& a,
                              const VariableValues& b) {
   std::map<std::string, std::pair<Value, Value>, std::less<>> all;
   for (const auto& [name, value] : a) all[name].first = value;
   for (const auto& [name, value] : b) all[name].second = value;
   VariableValues merged;
-  for (const auto& [name, pair] : all) {
-    const auto& [first, second] = pair;
+  for (auto& [name, pair] : all) {
+    auto& [first, second] = pair;
+    if (!a.contains(name)) first = number_before(variables, name);
+    if (!b.contains(name)) second = number_before(variables, name);
     try {
       if (as<Unmerged>(first) != nullptr || as<Unmerged>(second) != nullptr)
         merged[name] = as<Unmerged>(first) != nullptr ? first : second;

@@ -76,6 +76,7 @@ class Merger {
   void write_gradient_on_both(TensorState& a, TensorState& b);
   void write_met_on_both(Sequence& writes, const Elements& a, const Elements& b);
   graph::Value* number_of_writes(size_t side, const TensorState& state);
+  Value number_before(const Variables& variables, const std::string& name);
   Value merge_grad(const TensorState& a, const TensorState& b);
   Value kept_on(size_t side, const Value& value);
 

@@ -1,6 +1,7 @@
 #include "frontend/core/identity.h"
 
 #include "frontend/core/assumptions.h"
+#include "frontend/core/local_functions.h"
 #include "frontend/core/object_kinds.h"
 
 namespace janus::frontend {
@@ -11,7 +12,7 @@ EntryObject entry_object_of(const Value& value) {
   if (known == nullptr || known->source == nullptr ||
       known->source->kind == Source::Kind::constant ||
       Py_TYPE(known->object.get())->tp_hash != PyBaseObject_Type.tp_hash ||
-      is_identity_object(known->object.get()))
+      (is_identity_object(known->object.get()) && !is_local_function(known->object.get())))
     return {nullptr, nullptr};
   return {known->object.get(), known->source};
 }

@@ -1,5 +1,8 @@
 #include "frontend/core/lifting.h"
 
+#include <algorithm>
+
+#include "frontend/core/local_functions.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/values/constants.h"
 #include "speculate/tensor_access.h"
@@ -15,6 +18,28 @@ bool holds_float(PyObject* object) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
     if (PyFloat_CheckExact(PyTuple_GET_ITEM(object, i))) return true;
   return false;
+}
+
+/// Whether the function at this path is another one in each call, of the same code: what it refers
+/// to is read by its path.
+bool may_be_another(PyObject* function, const Source* source, const EntryFacts& facts,
+                    const Heap& heap) {
+  if (!is_local_function(function) || !facts.has_varied(source)) return false;
+  // What the run writes to cells is known by the cell.
+  return std::ranges::none_of(heap.table_order(), [&](PyObject* table) {
+    return heap.table(table)->target.kind == speculate::HeapWrite::Kind::cell;
+  });
+}
+
+/// Assumes what all functions of one definition have in common.
+void assume_code(PyObject* function, const Source* source, Assumptions& assumptions,
+                 GraphWriter& writer) {
+  assumptions.assume(Assumption::Kind::identity, writer.sources().step(Source::Kind::code, source),
+                     Object::borrow(PyFunction_GET_CODE(function)));
+  const Object name = Object::borrow(python::interned("__globals__"));
+  assumptions.assume(Assumption::Kind::identity,
+                     writer.sources().step(Source::Kind::attribute, source, name),
+                     Object::borrow(PyFunction_GET_GLOBALS(function)));
 }
 
 }  // namespace
@@ -47,6 +72,8 @@ Value Lifting::wrap_new(PyObject* object, const Source* source) {
       return numbers_.flag_input(object, source);
     kind = Assumption::Kind::equals;
     expected = owned;
+  } else if (may_be_another(object, source, facts_, state_.heap)) {
+    assume_code(object, source, assumptions_, writer_);
   } else if (is_identity_object(object)) {
     kind = Assumption::Kind::identity;
     expected = owned;

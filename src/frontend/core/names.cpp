@@ -190,6 +190,19 @@ void Names::write_global(const std::string& name, const Value& value) {
                       Held::stored(value));
 }
 
+namespace {
+
+/// Whether the graph takes any function of the same code at some place (core/lifting.cpp): then
+/// nobody knows which functions share a cell.
+bool knows_functions_by_code(GraphWriter& writer) {
+  return std::ranges::any_of(writer.output().assumptions, [](const Assumption& each) {
+    return each.source->kind == Source::Kind::attribute &&
+           text_of(each.source->key.get()) == "__globals__";
+  });
+}
+
+}  // namespace
+
 void Names::write_closure_cell(const std::string& name, const Value& value) {
   const Code& code = *frames_.frame().code;
   Object names =
@@ -197,7 +210,7 @@ void Names::write_closure_cell(const std::string& name, const Value& value) {
   PyObject* closure = PyFunction_GetClosure(code.function.get());
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
     if (text_of(PyTuple_GET_ITEM(names.get(), i)) != name) continue;
-    if (may_be_variable(name, PyTuple_GET_ITEM(closure, i)))
+    if (may_be_variable(name, PyTuple_GET_ITEM(closure, i)) || knows_functions_by_code(writer_))
       frames_.refuse(ReasonCode::heap_write,
                      cat("the variable ", name, " of an enclosing function"));
     Heap::Target target;

@@ -58,6 +58,54 @@ bool is_made_leaf(const Tensor& tensor) {
   return tensor.source == nullptr && tensor.requires_grad && tensor.is_leaf;
 }
 
+/// The frame that a free variable of the closure belongs to, and its value; null: there is none in
+/// the run.
+std::pair<const Variables*, Value> free_variable(const Closure& closure, std::string_view name) {
+  for (const Variables* scope = closure.variables.get(); scope != nullptr;
+       scope = scope->parent.get()) {
+    const auto found = scope->values.find(name);
+    if (found != scope->values.end()) return {scope, found->second};
+    if (scope->scope->names.contains(std::string(name))) break;  // it is unbound
+  }
+  return {};
+}
+
+/// The definition of the closure among the statements of the function around it, if it has neither
+/// decorators nor annotations, which Python evaluates.
+bool is_plain_definition(const syntax::FunctionDef& definition) {
+  const syntax::Arguments& arguments = definition.args;
+  const auto is_annotated = [](const syntax::Argument* each) {
+    return each != nullptr && each->annotation != nullptr;
+  };
+  return definition.decorator_list.empty() && definition.returns == nullptr &&
+         std::ranges::none_of(arguments.posonlyargs, is_annotated) &&
+         std::ranges::none_of(arguments.args, is_annotated) &&
+         std::ranges::none_of(arguments.kwonlyargs, is_annotated) &&
+         !is_annotated(arguments.vararg) && !is_annotated(arguments.kwarg);
+}
+
+/// The code object of a closure that a function of the program defines; null if that is not sure.
+Object code_of_definition(const Closure& closure) {
+  if (closure.body == nullptr || !closure.code->function) return {};
+  const syntax::FunctionDef* definition = nullptr;
+  for (const syntax::Statement* each : closure.code->tree->body)
+    if (const auto* found = syntax::try_as<syntax::FunctionDef>(each);
+        found != nullptr && &found->body == closure.body)
+      definition = found;
+  if (definition == nullptr || !is_plain_definition(*definition)) return {};
+  const Object constants =
+      python::attribute(PyFunction_GetCode(closure.code->function.get()), "co_consts");
+  Object code;
+  for (const Object& each : python::elements(constants.get())) {
+    if (!PyCode_Check(each.get())) continue;
+    const auto* made = reinterpret_cast<PyCodeObject*>(each.get());
+    if (text_of(made->co_name) != closure.name) continue;
+    if (code) return {};  // which of them?
+    code = each;
+  }
+  return code;
+}
+
 /// Tensors that Python can reach from the result.
 void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
                      std::set<const AbstractValue*>& seen) {
@@ -77,6 +125,12 @@ void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
     collect_tensors(instance->items, tensors, seen);
   }
   if (const auto* method = as<Method>(value)) collect_tensors(method->self, tensors, seen);
+  if (const auto* closure = as<Closure>(value)) {
+    for (const Value& each : closure->defaults) collect_tensors(each, tensors, seen);
+    for (const auto& [name, kind] : closure->scope->names)
+      if (kind == syntax::NameKind::free)
+        collect_tensors(free_variable(*closure, name).second, tensors, seen);
+  }
   if (const auto* dictionary = as<Dictionary>(value)) {
     for (const auto& [key, element] : dictionary->items) collect_tensors(element, tensors, seen);
     collect_tensors(dictionary->attributes, tensors, seen);
@@ -145,6 +199,7 @@ class TemplateWriter {
       case ValueKind::set:
       case ValueKind::slice:
       case ValueKind::method:
+      case ValueKind::closure:
         return object(value);
       default:
         break;
@@ -224,6 +279,7 @@ class TemplateWriter {
   Template object(const Value& value) {
     auto [earlier, added] = places_.try_emplace(value.get(), 0);
     if (!added) {
+      if (open_.contains(value.get()) && as<Closure>(value) != nullptr) refuse_function();
       if (open_.contains(value.get()))
         interpreter_.refuse(ReasonCode::dynamic_value, "a tuple or set that contains itself");
       Template form = made(Template::Kind::shared);
@@ -264,6 +320,7 @@ class TemplateWriter {
         form.children.push_back(write(part));
       return form;
     }
+    if (const auto* closure = as<Closure>(value)) return write_closure(*closure);
     return write_set(*as<SetValue>(value));
   }
 
@@ -272,6 +329,53 @@ class TemplateWriter {
     if (tensor->requires_grad)
       interpreter_.refuse(ReasonCode::dynamic_value, "an array of a tensor that requires grad");
     return call_of("torch.Tensor.numpy", write(tensor));
+  }
+
+  [[noreturn]] void refuse_function() {
+    interpreter_.refuse(ReasonCode::dynamic_value,
+                        "a function, method or iterator that outlives the run");
+  }
+
+  /// types.FunctionType(code, globals, name, defaults, cells)
+  Template write_closure(const Closure& closure) {
+    const Object code = code_of_definition(closure);
+    if (!code || !closure.keyword_defaults.empty()) refuse_function();
+    const Object names = interpreter_.must(PyObject_GetAttrString(code.get(), "co_freevars"));
+    Template cells = made(Template::Kind::tuple), defaults = cells;
+    for (const Object& name : python::elements(names.get()))
+      cells.children.push_back(write_cell(closure, text_of(name.get())));
+    for (const Value& each : closure.defaults) defaults.children.push_back(write(each));
+    Template form = call_of("types.FunctionType", constant(code));
+    form.children.push_back(
+        constant(Object::borrow(PyFunction_GetGlobals(closure.code->function.get()))));
+    form.children.push_back(write(interpreter_.string(closure.name)));
+    form.children.push_back(closure.defaults.empty() ? constant(Object::borrow(Py_None))
+                                                     : std::move(defaults));
+    form.children.push_back(std::move(cells));
+    return form;
+  }
+
+  static Template constant(Object object) {
+    Template form = made(Template::Kind::constant);
+    form.object = std::move(object);
+    return form;
+  }
+
+  /// A cell of a variable of the function that the closure is defined in, one for all closures. The
+  /// function has returned, so that the variable has its last value.
+  Template write_cell(const Closure& closure, std::string_view name) {
+    const auto [owner, value] = free_variable(closure, name);
+    if (value == nullptr || now_) refuse_function();
+    const auto [earlier, added] = cells_.try_emplace({owner, std::string(name)}, 0);
+    if (!added) {
+      Template form = made(Template::Kind::shared);
+      form.index = earlier->second;
+      return form;
+    }
+    const size_t place = earlier->second = interpreter_.new_place();
+    Template form = call_of("types.CellType", write(value));
+    form.place = place;
+    return form;
   }
 
   Template write_instance(const Instance& instance) {
@@ -658,6 +762,7 @@ class TemplateWriter {
   std::set<const Tensor*> escaping_;
   std::vector<std::shared_ptr<Tensor>> leaves_;
   std::map<const AbstractValue*, size_t> places_;
+  std::map<std::pair<const Variables*, std::string>, size_t> cells_;  ///< their places
   std::set<const AbstractValue*> open_;  // being written, and not there before their parts are
 };
 

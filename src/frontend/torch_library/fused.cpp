@@ -35,7 +35,8 @@ class Update {
     }
     const Value* rate = arguments_.keyword("lr");
     if (rate == nullptr || as<Tensor>(*rate) != nullptr) return false;
-    for (const Value& list : arguments_.positional) lists_.push_back(elements_of(interpreter_, list));
+    for (const Value& list : arguments_.positional)
+      lists_.push_back(elements_of(interpreter_, list));
     for (const std::vector<Value>& list : lists_) {
       if (!list.empty() && list.size() != count()) return false;
       for (size_t i = 0; i < list.size(); ++i)
@@ -192,9 +193,9 @@ Value call_adagrad(Interpreter& interpreter, const CallArguments& arguments) {
     const Value& squares = update.tensor(2, i);
     const Value step = update.call_torch("torch.Tensor.item", {update.tensor(3, i)});
     const Value past = update.operate(Operator::Sub, step, update.number(1));
-    const Value slower = update.operate(
-        Operator::Add, update.number(1),
-        update.operate(Operator::Mult, past, update.option("lr_decay")));
+    const Value slower =
+        update.operate(Operator::Add, update.number(1),
+                       update.operate(Operator::Mult, past, update.option("lr_decay")));
     const Value rate = update.operate(Operator::Div, update.option("lr"), slower);
     const Value gradient = update.gradient(i, true);
     update.call_torch("torch.Tensor.addcmul_", {squares, gradient, gradient}, "value",

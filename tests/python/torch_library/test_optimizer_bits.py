@@ -71,9 +71,7 @@ FUSED = {
         p, lr=0.01, betas=(0.4, 0.9), amsgrad=True, maximize=True, fused=True
     ),
     "AdamW fused without decay": lambda p: O.AdamW(p, lr=0.01, weight_decay=0.0, fused=True),
-    "Adagrad fused": lambda p: O.Adagrad(
-        p, lr=0.05, lr_decay=0.1, weight_decay=0.001, fused=True
-    ),
+    "Adagrad fused": lambda p: O.Adagrad(p, lr=0.05, lr_decay=0.1, weight_decay=0.001, fused=True),
 }
 # Whole vectors of every processor, and what is left over.
 SIZES = [(1,), (7,), (64,), (16, 16), (5, 13), (3, 4, 5), (300, 130)]
