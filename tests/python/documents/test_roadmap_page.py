@@ -432,10 +432,10 @@ def some_elements():
     return f
 
 
-@gap("optimizers with `fused=True`")
+@gap("optimizers with `fused=True` and a rate that is a tensor")
 def fused():
     model = nn.Linear(4, 4)
-    optimizer = torch.optim.Adam(model.parameters(), fused=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=torch.tensor(0.1), fused=True)
 
     def f(x, n, w):
         optimizer.zero_grad()
