@@ -152,7 +152,8 @@ std::string describe_against(PyObject* object, const TensorPattern& pattern) {
   const auto note = [&](bool is, bool assumed, const char* yes, const char* no) {
     if (is != assumed) notes.emplace_back(is ? yes : no);
   };
-  if (pattern.strides ? *pattern.strides != fact->strides : !are_contiguous(*fact))
+  if (!pattern.any_strides &&
+      (pattern.strides ? *pattern.strides != fact->strides : !are_contiguous(*fact)))
     notes.push_back(cat("strides ", describe_strides(fact->strides), " instead of ",
                         pattern.strides ? describe_strides(*pattern.strides) : "contiguous ones"));
   note(fact->requires_grad, pattern.requires_grad, "requires grad", "does not require grad");

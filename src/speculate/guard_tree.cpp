@@ -27,8 +27,12 @@ Mismatch explain(const std::string& path, const Check& check, PyObject* object) 
                                                    : describe_object(object);
   const std::string text = check.wording->around(path);
   if (text.ends_with(found)) found += " (another one)";
-  return mismatch(cat("assumed that ", text, dead ? ", which is gone; found " : ", found ", found),
-                  path, check.span, dead);
+  Mismatch explained =
+      mismatch(cat("assumed that ", text, dead ? ", which is gone; found " : ", found ", found),
+               path, check.span, dead);
+  // Of lists whose length is ever another one there are only so many graphs.
+  if (check.kind == Kind::length) explained.formula = length_text(path);
+  return explained;
 }
 
 Mismatch explain_missing(const std::string& path, const Step& step) {

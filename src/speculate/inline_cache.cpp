@@ -464,6 +464,7 @@ void InlineCache::Noting::check_tensor(const Check& check, uint32_t step, bool o
     expected.is_symbolic |= !is_constant;
     to_.numbers_.push_back(is_constant ? dim.number : -1);
   }
+  expected.any_strides = pattern.any_strides;
   if (pattern.strides) {
     expected.strides = to_.numbers_.data() + to_.numbers_.size();
     to_.numbers_.insert(to_.numbers_.end(), pattern.strides->begin(), pattern.strides->end());

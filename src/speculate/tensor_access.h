@@ -55,6 +55,7 @@ struct ExpectedTensor {
   uint32_t first_size = 0;           ///< where they go
   const int64_t* sizes = nullptr;    ///< -1: at least 2
   const int64_t* strides = nullptr;  ///< null: contiguous
+  bool any_strides = false;          ///< ... or whatever TensorPattern::any_strides allows
 };
 
 class TensorAccess {
@@ -97,6 +98,8 @@ struct TensorPattern {
   std::vector<graph::Dim> dims;  ///< numbers must match; symbols are bound or must agree
   /// Exact strides; if not set, the tensor must be contiguous.
   std::optional<std::vector<int64_t>> strides;
+  /// Instead: any at which no two elements share memory. They differ from call to call.
+  bool any_strides = false;
   bool requires_grad = false;
   bool is_leaf = true;
   bool is_parameter = false;

@@ -86,6 +86,7 @@ Wording wording_of(const Assumption& a) {
       cat(": ", graph::to_string(graph::Type::tensor(a.tensor.dtype, a.tensor.dims)));
   if (a.tensor.requires_grad) text += a.tensor.is_leaf ? ", requires grad" : ", has a grad_fn";
   if (a.tensor.strides) text += ", not contiguous";
+  if (a.tensor.any_strides) text += ", of any strides";
   return {"", std::move(text)};
 }
 

@@ -35,6 +35,7 @@ using c10::IValue;
 using c10::TypeKind;
 using frontend::OperatorArgument;
 using frontend::ResolvedOperator;
+using frontend::WhyUnresolved;
 using graph::AttributeValue;
 using graph::Dim;
 using graph::Shape;
@@ -387,6 +388,9 @@ class Trial {
     return outcome;
   }
 
+  /// Of numbers that vary.
+  void use_larger_numbers(bool larger) { are_numbers_larger_ = larger; }
+
   /// The tensor made for an argument in the last run.
   at::Tensor tensor_for(const OperatorArgument* argument) const {
     const auto found = made_.find(argument);
@@ -414,11 +418,11 @@ class Trial {
     return tensor;
   }
 
-  /// A value for a number that varies: any will do.
-  static execute::Slot example(const Type& type) {
-    if (type.kind == Type::Kind::f64) return execute::Slot::of(0.5);
+  /// A value for a number that varies: any will do, if it is no size.
+  execute::Slot example(const Type& type) const {
+    if (type.kind == Type::Kind::f64) return execute::Slot::of(are_numbers_larger_ ? 2.5 : 0.5);
     if (type.kind == Type::Kind::boolean) return execute::Slot::of(true);
-    return execute::Slot::of(int64_t{1});
+    return execute::Slot::of(int64_t{are_numbers_larger_ ? 3 : 1});
   }
 
   IValue value_of(const OperatorArgument& argument, const Argument& parameter) {
@@ -467,6 +471,7 @@ class Trial {
   const Binding& binding_;
   const SymbolChoice* symbols_ = nullptr;
   c10::Device device_{at::kMeta};
+  bool are_numbers_larger_ = false;
   std::map<const OperatorArgument*, at::Tensor> made_;
 };
 
@@ -513,25 +518,23 @@ class Services final : public frontend::TorchServices {
 
   std::optional<ResolvedOperator> resolve(std::string_view name,
                                           std::span<const OperatorArgument> arguments,
-                                          std::string* why_not) const override {
-    std::string why = cat("torch has no overload of ", name, " for these arguments");
-    std::optional<ResolvedOperator> result;
+                                          WhyUnresolved& why_not) const override {
+    why_not.text = cat("torch has no overload of ", name, " for these arguments");
     try {
-      result = find(std::string(name), arguments, why);
+      return find(std::string(name), arguments, why_not);
     } catch (const c10::Error& error) {
-      why = error.what_without_backtrace();
+      why_not.text = error.what_without_backtrace();
     } catch (const std::exception& error) {
-      why = error.what();
+      why_not.text = error.what();
     }
-    if (!result && why_not != nullptr) *why_not = why;
-    return result;
+    return std::nullopt;
   }
 
  private:
   /// The overload that fits without turning numbers into tensors, else one that fits with that.
   static std::optional<ResolvedOperator> find(const std::string& name,
                                               std::span<const OperatorArgument> arguments,
-                                              std::string& why) {
+                                              WhyUnresolved& why) {
     const size_t dot = name.find('.');
     const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
     const auto& operators =
@@ -565,7 +568,8 @@ class Services final : public frontend::TorchServices {
   static std::optional<ResolvedOperator> describe(const FunctionSchema& schema,
                                                   const Binding& binding,
                                                   std::span<const OperatorArgument> arguments,
-                                                  std::string& why) {
+                                                  WhyUnresolved& why_not) {
+    std::string& why = why_not.text;
     ResolvedOperator result;
     const Encoder encoder(schema, binding, result);
     if (!encoder.problem().empty()) {
@@ -592,7 +596,7 @@ class Services final : public frontend::TorchServices {
     }
     static ResolvedMemo& memo = *new ResolvedMemo;  // holds Python's objects: lives to the end
     if (memo.recall(result)) return result;
-    if (!try_out(schema, *overload, binding, arguments, result, why)) return std::nullopt;
+    if (!try_out(schema, *overload, binding, arguments, result, why_not)) return std::nullopt;
     memo.note(result);
     return result;
   }
@@ -605,7 +609,8 @@ class Services final : public frontend::TorchServices {
   /// Completes `result` by what the overload gives; false if that is nothing for a graph.
   static bool try_out(const FunctionSchema& schema, const c10::OperatorHandle& overload,
                       const Binding& binding, std::span<const OperatorArgument> arguments,
-                      ResolvedOperator& result, std::string& why) {
+                      ResolvedOperator& result, WhyUnresolved& why_not) {
+    std::string& why = why_not.text;
     const KeptGenerator kept;
     Trial trial(overload, binding);
     std::vector<Dim> dims;
@@ -613,6 +618,11 @@ class Services final : public frontend::TorchServices {
     ShapeFit fit(dims);
     std::vector<Trial::Outcome> outcomes;
     const bool on_meta = is_asked_without_data(schema);
+    if (has_numbers(result) && numbers_are_sizes(trial, fit.choices().front(), on_meta)) {
+      why = cat(schema.name(), " gives as much as a number says that varies");
+      why_not.numbers_are_sizes = true;
+      return false;
+    }
     for (const SymbolChoice& choice : fit.choices())
       outcomes.push_back(attempt(trial, choice, on_meta));
     auto complete = conclude(schema, trial, fit, outcomes, std::move(result), why);
@@ -670,6 +680,23 @@ class Services final : public frontend::TorchServices {
       return trial.run(choice, on_meta);
     } catch (const c10::NotImplementedError&) {
       return trial.run(choice, false);
+    }
+  }
+
+  /// Whether results have other sizes if the numbers that vary are larger. What does not take
+  /// larger ones has no sizes of them.
+  static bool numbers_are_sizes(Trial& trial, const SymbolChoice& choice, bool on_meta) {
+    const Trial::Outcome of_ones = attempt(trial, choice, on_meta);
+    try {
+      trial.use_larger_numbers(true);
+      const Trial::Outcome other = attempt(trial, choice, on_meta);
+      trial.use_larger_numbers(false);
+      return !std::ranges::equal(of_ones.tensors, other.tensors, [](const auto& a, const auto& b) {
+        return !a.defined() || !b.defined() || a.sizes() == b.sizes();
+      });
+    } catch (const std::exception&) {
+      trial.use_larger_numbers(false);
+      return false;
     }
   }
 

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <typeinfo>
 
+#include "speculate/elements_apart.h"
 #include "torch/memory.h"
 #include "torch/parts.h"
 #include "torch/tensor.h"
@@ -141,7 +142,14 @@ bool autograd_matches(const at::Tensor& tensor, const Pattern& pattern) {
          !(pattern.is_accumulated_into && accumulator_has_hooks(*meta));
 }
 
+/// As TensorPattern::any_strides says.
+bool are_elements_apart(const at::TensorImpl* impl) {
+  return impl->is_non_overlapping_and_dense() ||
+         speculate::are_elements_apart(impl->sizes(), impl->strides());
+}
+
 bool strides_match(const at::TensorImpl* impl, const TensorPattern& pattern) {
+  if (pattern.any_strides) return are_elements_apart(impl);
   if (!pattern.strides) return impl->is_contiguous();
   const at::IntArrayRef strides = impl->strides();
   return std::equal(strides.begin(), strides.end(), pattern.strides->begin(),
@@ -161,6 +169,7 @@ bool layout_matches(const at::TensorImpl* impl, const ExpectedTensor& expected) 
   if (!has_ordinary_keys(impl)) return false;
   if (at::typeMetaToScalarType(impl->dtype()) != scalar_type(expected.dtype)) return false;
   if (!sizes_match(impl->sizes(), expected)) return false;
+  if (expected.any_strides) return are_elements_apart(impl);
   if (expected.strides == nullptr) return impl->is_contiguous();
   return std::equal(impl->strides().begin(), impl->strides().end(), expected.strides);
 }

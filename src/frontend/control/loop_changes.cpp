@@ -162,8 +162,7 @@ void Loop::begin_growth(Sequence& sequence, const Elements& initial) {
     return;
   }
   const Rolled* end = sequence.elements.rolled().get();
-  if (!sequence.is_list || sequence.source != nullptr || sequence.type)
-    fail("a list grows or shrinks in it");
+  if (!may_roll(sequence)) fail("a list grows or shrinks in it");
   std::string why;
   std::vector<Value> elements = initial.known();
   if (end == nullptr) {

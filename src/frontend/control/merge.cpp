@@ -253,8 +253,7 @@ void Merger::merge_object(Changeable& object) {
       const auto &first = std::get<Elements>(a), &second = std::get<Elements>(b);
       if (is_any_planted() && interpreter_.runtime_store_log().is_log(*sequence))
         return write_met_on_both(*sequence, first, second);
-      sequence->elements = merge_elements(
-          first, second, sequence->is_list && sequence->source == nullptr && !sequence->type);
+      sequence->elements = merge_elements(first, second, may_roll(*sequence));
     } else if (auto* dictionary = dynamic_cast<Dictionary*>(&object)) {
       dictionary->items = merge_items(std::get<Items>(a), std::get<Items>(b));
     } else if (auto* variables = dynamic_cast<Variables*>(&object)) {

@@ -523,7 +523,7 @@ Value Merger::merge_sequences(const Sequence& a, const Sequence& b) {
   merged->type = a.type;
   if (a.most != b.most) throw NotMerged{"deques of different lengths"};
   merged->most = a.most;
-  merged->elements = merge_elements(elements_in(0, a), elements_in(1, b), a.is_list && !a.type);
+  merged->elements = merge_elements(elements_in(0, a), elements_in(1, b), may_roll(a));
   return merged;
 }
 

@@ -24,18 +24,51 @@ std::string symbol_name(size_t index) {
 Dim DimensionTable::entry_dimension(int64_t size, const ValueFact* seen, size_t dimension) {
   // Varying dimensions of the same size share a symbol: operators need to know that they fit. If
   // they were equal by chance, the entry check fails and the next graph names them apart.
+  const SizeOfEntry one{seen, dimension};
+  const auto has_to_be = [&](const NamedSize& name) {
+    return std::ranges::any_of(name.dimensions,
+                               [&](const auto& other) { return have_to_be_equal(one, other); });
+  };
   const auto fits = [&](const NamedSize& name) {
-    return seen == nullptr || std::ranges::none_of(name.dimensions, [&](const auto& other) {
+    return seen == nullptr || are_all_equal_ ||
+           std::ranges::none_of(name.dimensions, [&](const auto& other) {
              return ValueFact::have_differed(*seen, dimension, *other.first, other.second);
            });
   };
   std::vector<NamedSize>& names = names_of_size_[size];
-  auto name = std::ranges::find_if(names, fits);
+  auto name = std::ranges::find_if(names, has_to_be);
+  if (name == names.end()) name = std::ranges::find_if(names, fits);
   if (name == names.end())
     name = names.insert(
         names.end(), {.symbol = new_symbol(symbol_name(named_sizes_++), size), .dimensions = {}});
   if (seen != nullptr) name->dimensions.emplace_back(seen, dimension);
   return Dim::symbol(name->symbol);
+}
+
+bool DimensionTable::has_equal_names() const {
+  return std::ranges::any_of(names_of_size_,
+                             [](const auto& size) { return size.second.size() > 1; });
+}
+
+bool DimensionTable::have_to_be_equal(const SizeOfEntry& one, const SizeOfEntry& other) const {
+  return equal_ != nullptr && (equal_->contains({one, other}) || equal_->contains({other, one}));
+}
+
+std::optional<EqualSizes> DimensionTable::named_apart(const Dim& one, const Dim& other) const {
+  const std::optional<int64_t> size = evaluate(one);
+  if (!size || one == other || evaluate(other) != size) return std::nullopt;
+  const auto names = names_of_size_.find(*size);
+  if (names == names_of_size_.end()) return std::nullopt;
+  const auto named = [&](const Dim& dim) -> const SizeOfEntry* {
+    for (const NamedSize& name : names->second)
+      if (Dim::symbol(name.symbol) == dim && !name.dimensions.empty())
+        return &name.dimensions.front();
+    return nullptr;
+  };
+  const SizeOfEntry *first = named(one), *second = named(other);
+  if (first == nullptr || second == nullptr || have_to_be_equal(*first, *second))
+    return std::nullopt;
+  return EqualSizes{*first, *second};
 }
 
 std::string DimensionTable::new_symbol(std::string wanted, int64_t value) {

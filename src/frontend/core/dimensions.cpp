@@ -29,6 +29,11 @@ graph::Value* Dimensions::dimension_value(const Dim& dim) {
   return value;
 }
 
+void Dimensions::expect_one_name(const Dim& one, const Dim& other) const {
+  if (const std::optional<EqualSizes> sizes = table_.named_apart(one, other))
+    throw Generalise{.equal = sizes};
+}
+
 void Dimensions::give_dimension(const Dim& dim, const Source* source) {
   const std::string name = graph::to_string(dim);
   graph::Value*& input = values_[name];
@@ -44,9 +49,52 @@ void Dimensions::give_dimensions(const Type& tensor, const Source* source) {
 
 // --- sizes that the run computes ----------------------------------------------------------------
 
+namespace {
+
+/// A number that the graph computes as another one and a constant.
+struct Sum {
+  graph::Value* number = nullptr;
+  int64_t constant = 0;
+};
+
+std::optional<int64_t> constant_int(const graph::Value& value) {
+  if (value.definition == nullptr || value.definition->op != &op::constant) return std::nullopt;
+  const int64_t* number = std::get_if<int64_t>(value.definition->attributes.find("value"));
+  return number == nullptr ? std::nullopt : std::optional(*number);
+}
+
+std::optional<Sum> as_sum(const graph::Value& value) {
+  const graph::Node* node = value.definition;
+  if (node == nullptr || (node->op != &op::scalar_add && node->op != &op::scalar_sub))
+    return std::nullopt;
+  graph::Value *first = node->inputs[0], *second = node->inputs[1];
+  if (first->type != Type::i64() || second->type != Type::i64()) return std::nullopt;
+  if (const auto number = constant_int(*second))
+    return Sum{first, node->op == &op::scalar_add ? *number : -*number};
+  const auto number = constant_int(*first);
+  if (number && node->op == &op::scalar_add) return Sum{second, *number};
+  return std::nullopt;
+}
+
+}  // namespace
+
+/// A size that is another one and a constant is called so: of `n` and `n + 1` it shows then that
+/// they fit together. What is less than the other one has a name of its own, until that has one.
+std::optional<Dim> Dimensions::sum_of_sizes(const graph::Value& size) {
+  const std::optional<Sum> sum = as_sum(size);
+  if (!sum) return std::nullopt;
+  std::optional<Dim> known =
+      run_time_size([&](const graph::Value* other) { return other == sum->number; });
+  if (!known && sum->constant > 0) known = run_time_dimension(sum->number);
+  if (!known) return std::nullopt;
+  const Dim dim = *known + Dim(sum->constant);
+  return dim.lower_bound().value_or(0) >= 1 ? std::optional(dim) : std::nullopt;
+}
+
 std::optional<Dim> Dimensions::run_time_dimension(graph::Value* size) {
   if (auto known = run_time_size([&](const graph::Value* other) { return other == size; }))
     return known;
+  if (auto sum = sum_of_sizes(*size)) return sum;
   graph::Builder& builder = writer_.builder();
   const bool is_in_body = writer_.is_body(writer_.block());
   if (attached_.recursion().is_building() || (call_.keeps_sizes && !is_in_body))

@@ -34,6 +34,9 @@ class Dimensions {
   graph::Value* dimension_value(const graph::Dim& dim);
   /// That the graph has the value of the name.
   void note_value(const std::string& symbol, graph::Value* value) { values_[symbol] = value; }
+  /// Begins the generation anew with one name for both, if they are names of sizes of the entry
+  /// that are equal in this call.
+  void expect_one_name(const graph::Dim& one, const graph::Dim& other) const;
   /// Gives a named dimension of the entry its value: the int at the source.
   void give_dimension(const graph::Dim& dim, const Source* source);
   /// Gives the named dimensions of the tensor at the source their values.
@@ -52,6 +55,8 @@ class Dimensions {
   void note_run_time_size(const graph::Value* of, const graph::Dim& size);
 
  private:
+  std::optional<graph::Dim> sum_of_sizes(const graph::Value& size);
+
   const speculate::Call& call_;
   GraphWriter& writer_;
   const AttachedStates& attached_;

@@ -7,6 +7,7 @@
 
 #include "frontend/core/cells.h"
 #include "frontend/values/strides.h"
+#include "speculate/elements_apart.h"
 #include "speculate/tensor_access.h"
 
 namespace janus::frontend {
@@ -50,8 +51,10 @@ speculate::TensorPattern EntryTensors::pattern_of(const TensorFact& fact, const 
                                                   bool contiguous) {
   const ValueFact* seen = facts_.path_fact(source->describe());
   const bool general = facts_.generalises("specialise_shapes") && is_handed_over(source);
+  const bool may_vary = contiguous || (!attached_.recursion().wants_exact_strides() &&
+                                       speculate::are_elements_apart(fact.sizes, fact.strides));
   auto varied = [&](size_t i) {
-    if (!contiguous || fact.sizes[i] < 2) return false;
+    if (!may_vary || fact.sizes[i] < 2) return false;
     if (seen == nullptr && !fact.is_parameter && attached_.recursion().names_equal_sizes() &&
         table_.has_entry_dimension(fact.sizes[i]))
       return true;
@@ -63,7 +66,10 @@ speculate::TensorPattern EntryTensors::pattern_of(const TensorFact& fact, const 
   for (size_t i = 0; i < fact.sizes.size(); ++i)
     pattern.dims.push_back(varied(i) ? table_.entry_dimension(fact.sizes[i], seen, i)
                                      : Dim(fact.sizes[i]));
-  if (!contiguous) pattern.strides = fact.strides;
+  pattern.any_strides = !contiguous && std::ranges::any_of(pattern.dims, [](const Dim& dim) {
+    return !dim.is_constant();
+  });
+  if (!contiguous && !pattern.any_strides) pattern.strides = fact.strides;
   pattern.requires_grad = fact.requires_grad;
   pattern.is_leaf = fact.is_leaf;
   pattern.is_parameter = fact.is_parameter;
@@ -93,7 +99,9 @@ Value EntryTensors::wrap_tensor(PyObject* object, const Source* source) {
   tensor->requires_grad = fact->requires_grad;
   tensor->is_leaf = fact->is_leaf;
   tensor->is_parameter = fact->is_parameter;
-  tensor->strides = contiguous ? contiguous_strides(dims) : dims_of(fact->strides);
+  if (!assumption.tensor.any_strides)
+    tensor->strides = contiguous ? contiguous_strides(dims) : dims_of(fact->strides);
+  leaves_strides |= assumption.tensor.any_strides;
   tensor->uncertain_alias = fact->is_view;
   tensor->storage = fact->storage;
   const Type type = Type::tensor(fact->dtype, dims);

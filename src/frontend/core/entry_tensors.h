@@ -41,6 +41,8 @@ class EntryTensors {
   std::map<const void*, std::vector<std::shared_ptr<Tensor>>> entry_tensors;
   /// In the order in which they were reached.
   std::vector<std::shared_ptr<Tensor>> entry_tensor_order;
+  /// Whether nothing is known of how one of them lies in memory.
+  bool leaves_strides = false;
 
  private:
   Value known_tensor(PyObject* object, const Source* source);

@@ -40,6 +40,7 @@ void Generalisation::add(const Generalise& found) {
     facts_keys.push_back(found.facts_key);
   if (!found.run_time.empty()) run_time.insert(found.run_time);
   if (!found.varying.empty()) varying.emplace(found.function, found.varying);
+  if (found.equal) equal_sizes.insert(*found.equal);
 }
 
 bool Generalisation::owns(const TestKey& test) const {

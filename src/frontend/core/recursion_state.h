@@ -2,11 +2,13 @@
 // anew with more left to the run, and whether a function of the graph is being made.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "frontend/core/dimension_table.h"
 #include "frontend/values/value.h"
 
 namespace janus::frontend {
@@ -19,6 +21,7 @@ struct Generalise {
   python::Object facts_key = {};            ///< of its code
   std::string run_time = {}, varying = {};  ///< empty: none
   std::string written = {};                 ///< an attribute of objects met at run time
+  std::optional<EqualSizes> equal = {};     ///< sizes of the entry that have to be equal
 };
 /// What earlier attempts of this generation have found out.
 struct Generalisation {
@@ -33,6 +36,12 @@ struct Generalisation {
   /// Whether an unknown size of a pre-existing tensor that equals a varying size is taken for that
   /// size, as for masks kept in attributes.
   bool names_equal_sizes = false;
+  /// Sizes of the entry that have one name although they differed in calls before.
+  std::set<EqualSizes> equal_sizes;
+  /// Whether all sizes of the entry that are equal now have one name.
+  bool one_name_a_size = false;
+  /// Whether tensors of the entry whose sizes vary are assumed to lie as they do now.
+  bool exact_strides = false;
 
   void add(const Generalise& found);
   /// Whether the test is one of a recursive function.
@@ -60,6 +69,7 @@ class RecursionState {
   bool is_run_time(const speculate::Source* source) const;
   /// Whether sizes that are equal to one that varies are that one.
   bool names_equal_sizes() const { return known_.names_equal_sizes; }
+  bool wants_exact_strides() const { return known_.exact_strides; }
   /// Begins the generation anew with the object left to the run, if it is pre-existing data that
   /// differs from call to call.
   void leave_to_run(const Value& value) const;

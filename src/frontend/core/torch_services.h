@@ -89,6 +89,13 @@ struct OperatorFacts {
   bool takes_self_second = false;
 };
 
+/// Why there is no ResolvedOperator.
+struct WhyUnresolved {
+  std::string text;
+  /// A number that varies says how large a result is: as a dimension it could be expressed.
+  bool numbers_are_sizes = false;
+};
+
 class TorchServices {
  public:
   virtual ~TorchServices() = default;
@@ -110,7 +117,7 @@ class TorchServices {
   /// `why_not` filled if there is none, or if the result shapes can't be expressed.
   virtual std::optional<ResolvedOperator> resolve(std::string_view name,
                                                   std::span<const OperatorArgument> arguments,
-                                                  std::string* why_not) const = 0;
+                                                  WhyUnresolved& why_not) const = 0;
 
   /// Eager's name of the autograd node behind the result, "AddmmBackward0"; empty if the call
   /// can't be tried on tensors without data.

@@ -189,6 +189,10 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
   if (PyType_Check(object)) return call_class(interpreter, known, arguments);
   if (PyFunction_Check(object)) {
     if (Value found = call_dispatch(interpreter, known, arguments)) return found;
+    if (Value made = call_namedtuple_constructor(interpreter, object, arguments)) {
+      assume_meaning(interpreter, known);
+      return made;
+    }
     const Awaiting nothing(interpreter, Awaiting::What::nothing);
     if (Value result = call_decorated(interpreter, known, arguments)) return result;
   }

@@ -69,6 +69,31 @@ Value make_namedtuple(Interpreter& interpreter, const Known& known,
   return result;
 }
 
+/// Calls a named tuple's class whose `__new__` is a function of the program.
+Value make_by_own_constructor(Interpreter& interpreter, const Known& type, PyObject* constructor,
+                              const CallArguments& arguments) {
+  const Source* owner = interpreter.sources().root(Source::Kind::constant, type.object);
+  const Source* path = interpreter.sources().step(
+      Source::Kind::type_attribute, owner, Object::steal(PyUnicode_InternFromString("__new__")));
+  const Value function = attribute(
+      interpreter, std::make_shared<Known>(Object::borrow(constructor), path), "__func__");
+  CallArguments all = arguments;
+  all.positional.insert(all.positional.begin(), interpreter.constant(type.object));
+  const Value made = call(interpreter, function, all);
+  const auto* tuple = as<Sequence>(made);
+  return tuple != nullptr && tuple->type.is(type.object.get()) ? made : nullptr;
+}
+
+/// The `__new__` of such a class; null if it is another class, or is initialised as well.
+PyObject* own_constructor(Interpreter& interpreter, PyTypeObject* type) {
+  if (tuple_fields(type) == nullptr) return nullptr;
+  PyObject* const constructor = class_entry(interpreter, type, "__new__");
+  PyObject* const initialiser = class_entry(interpreter, type, "__init__");
+  const bool is_plain = Py_IS_TYPE(constructor, &PyStaticMethod_Type) &&
+                        Py_IS_TYPE(initialiser, &PyWrapperDescr_Type);
+  return is_plain ? constructor : nullptr;
+}
+
 /// Enumeration(value): the member, which exists before the call.
 Value member_of(Interpreter& interpreter, const Known& known, const CallArguments& arguments) {
   if (arguments.positional.size() != 1 || !arguments.keywords.empty() ||
@@ -96,11 +121,34 @@ Value call_by_metaclass(Interpreter& interpreter, const Known& known,
 
 }  // namespace
 
+Value call_namedtuple_constructor(Interpreter& interpreter, PyObject* function,
+                                  const CallArguments& arguments) {
+  PyObject* const maker = PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "_tuple_new");
+  if (maker == nullptr || arguments.positional.empty()) return nullptr;
+  const auto* type = as<Known>(arguments.positional[0]);
+  if (type == nullptr || !PyType_Check(type->object.get()) ||
+      tuple_fields(reinterpret_cast<PyTypeObject*>(type->object.get())) == nullptr)
+    return nullptr;
+  static PyObject* const of_tuple = imported("builtins.tuple.__new__");
+  if (PyObject_RichCompareBool(maker, of_tuple, Py_EQ) != 1) return nullptr;
+  CallArguments given = arguments;
+  given.positional.erase(given.positional.begin());
+  // The defaults of the fields are those of the function, not of the class.
+  PyObject* const fields = tuple_fields(reinterpret_cast<PyTypeObject*>(type->object.get()));
+  if (std::ssize(given.positional) + std::ssize(given.keywords) != PyTuple_GET_SIZE(fields))
+    return nullptr;
+  interpreter.assume_identity(*type);
+  return make_namedtuple(interpreter, *type, given);
+}
+
 Value call_class(Interpreter& interpreter, const Known& known, const CallArguments& arguments) {
   if (is_enumeration(reinterpret_cast<PyTypeObject*>(known.object.get())))
     if (Value member = member_of(interpreter, known, arguments)) return member;
   auto* type = reinterpret_cast<PyTypeObject*>(known.object.get());
   if (is_namedtuple(type)) return make_namedtuple(interpreter, known, arguments);
+  if (PyObject* const constructor = own_constructor(interpreter, type))
+    if (Value made = make_by_own_constructor(interpreter, known, constructor, arguments))
+      return made;
   if (PyExceptionClass_Check(known.object.get()))
     if (Value made = make_exception(interpreter, known, arguments)) return made;
   if (is_torch_constant_class(type)) {

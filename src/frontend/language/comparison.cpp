@@ -86,13 +86,12 @@ Value number_compare(Interpreter& interpreter, CompareOperator op, const Value& 
     if (difference.is_constant()) return decided(difference.value());
     if (difference.lower_bound().value_or(0) > 0) return decided(1);
     if ((*b - *a).lower_bound().value_or(0) > 0) return decided(-1);
-    if (op == CompareOperator::Eq && example.is(Py_True)) {
+    const bool asks_equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
+    const bool are_equal = op == CompareOperator::Eq;
+    if (asks_equality && example.is(are_equal ? Py_True : Py_False)) {
+      interpreter.expect_one_name(*a, *b);
       interpreter.assume_equal(*a, *b);
-      return interpreter.boolean(true);
-    }
-    if (op == CompareOperator::NotEq && example.is(Py_False)) {
-      interpreter.assume_equal(*a, *b);
-      return interpreter.boolean(false);
+      return interpreter.boolean(are_equal);
     }
   }
   return number_test(interpreter, op, left, right, example);

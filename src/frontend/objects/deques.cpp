@@ -2,6 +2,7 @@
 // left.
 #include "frontend/objects/deques.h"
 
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
@@ -9,6 +10,7 @@
 #include "frontend/objects/folding.h"
 #include "frontend/objects/lists.h"
 #include "frontend/objects/special_callables.h"
+#include "frontend/values/symbolic_list.h"
 
 namespace janus::frontend {
 
@@ -18,24 +20,38 @@ namespace {
 
 using Change = Value (*)(Interpreter&, Sequence&, const CallArguments&);
 
+/// Puts the element in front of the others; where only the run knows how many these are, if they
+/// grow there.
+void put_in_front(Interpreter& interpreter, Sequence& self, const Value& element) {
+  const Rolled* const list = self.elements.rolled().get();
+  auto longer = list == nullptr ? nullptr : grown(interpreter, *list, element, /*front=*/true);
+  if (longer != nullptr)
+    self.elements = ElementList(std::move(longer));
+  else
+    self.elements.insert(self.elements.begin(), element);
+  trim_deque(self, false);
+}
+
 Value append_left(Interpreter& interpreter, Sequence& self, const CallArguments& arguments) {
   expect_count(interpreter, arguments, 1, 1);
-  self.elements.insert(self.elements.begin(), arguments.positional[0]);
-  trim_deque(self, false);
+  put_in_front(interpreter, self, arguments.positional[0]);
   return interpreter.none();
 }
 
 Value extend_left(Interpreter& interpreter, Sequence& self, const CallArguments& arguments) {
   expect_count(interpreter, arguments, 1, 1);
-  for (const Value& element : elements_of(interpreter, arguments.positional[0])) {
-    self.elements.insert(self.elements.begin(), element);
-    trim_deque(self, false);
-  }
+  for (const Value& element : elements_of(interpreter, arguments.positional[0]))
+    put_in_front(interpreter, self, element);
   return interpreter.none();
 }
 
 Value pop_left(Interpreter& interpreter, Sequence& self, const CallArguments& arguments) {
   expect_count(interpreter, arguments, 0, 0);
+  if (const Rolled* const list = self.elements.rolled().get())
+    if (auto rest = popped(interpreter, *list, /*front=*/true, /*partly=*/true)) {
+      self.elements = ElementList(std::move(rest->rest));
+      return rest->element;
+    }
   if (self.elements.empty())
     raise(interpreter, PyExc_IndexError, "IndexError: pop from an empty deque");
   Value element = self.elements[0];

@@ -67,6 +67,7 @@ Value rolled_subscript(Interpreter& interpreter, const Sequence& sequence, const
   };
   const auto is_none = [](PyObject* object) { return object == Py_None; };
   if (const auto* slice = as<SliceValue>(key)) {
+    if (sequence.type) return nullptr;  // deques have no slices
     bool reverses =
         is_known(slice->start, is_none) && is_known(slice->stop, is_none) &&
         is_known(slice->step, [](PyObject* object) {

@@ -331,11 +331,6 @@ class TemplateWriter {
     return call_of("torch.Tensor.numpy", write(tensor));
   }
 
-  [[noreturn]] void refuse_function() {
-    interpreter_.refuse(ReasonCode::dynamic_value,
-                        "a function, method or iterator that outlives the run");
-  }
-
   /// types.FunctionType(code, globals, name, defaults, cells)
   Template write_closure(const Closure& closure) {
     const Object code = code_of_definition(closure);
@@ -447,9 +442,15 @@ class TemplateWriter {
     if (sequence.viewed)
       interpreter_.refuse(ReasonCode::dynamic_value, "a view of a dict that leaves the run");
     if (sequence.source != nullptr && !now_) return from_source(sequence.source);
-    if (const Rolled* list = sequence.elements.rolled().get())
-      return sequence.is_list ? write_rolled(*list)
-                              : call_of("builtins.tuple", write_rolled(*list));
+    if (const Rolled* list = sequence.elements.rolled().get()) {
+      if (!sequence.type)
+        return sequence.is_list ? write_rolled(*list)
+                                : call_of("builtins.tuple", write_rolled(*list));
+      Template form = made(Template::Kind::call);
+      form.object = sequence.type;
+      form.children.push_back(write_rolled(*list));
+      return form;
+    }
     if (!sequence.type) {
       Template form = made(sequence.is_list ? Template::Kind::list : Template::Kind::tuple);
       for (const Value& element : sequence.elements) form.children.push_back(write(element));

@@ -69,6 +69,18 @@ std::set<std::string>& numbers_changed_by(const speculate::Call& call) {
   return all[call.facts_key != nullptr ? call.facts_key : PyFunction_GET_CODE(call.function)];
 }
 
+/// Whether what was assumed of the entry's tensors may be to blame for a refusal; if so, other
+/// things are assumed of them from now on: that sizes which are equal now are one, or how they lie.
+bool generalise(Generalisation& known, const Interpreter& interpreter,
+                const speculate::Reason& refusal) {
+  const bool is_of_sizes =
+      refusal.code == ReasonCode::shape_mismatch || refusal.code == ReasonCode::would_raise;
+  if (is_of_sizes && interpreter.has_equal_names() && !known.one_name_a_size)
+    return known.one_name_a_size = true;
+  if (!interpreter.leaves_strides || known.exact_strides) return false;
+  return known.exact_strides = true;
+}
+
 /// Generates with branches in the graph where the profile saw both outcomes of a test. What can't
 /// be merged, or can't be converted with the branch, is tried again with that test followed.
 std::variant<speculate::Generated, speculate::Reason> generate_anew(
@@ -81,6 +93,7 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
   size_t generalised = 0;
   for (size_t attempt = 1;; ++attempt) {
     Interpreter interpreter(call, profiles, followed, varying);
+    interpreter.take_as_equal(generalisation.equal_sizes, generalisation.one_name_a_size);
     interpreter.attach(std::make_unique<Recursion>(interpreter, generalisation),
                        std::make_unique<RuntimeStoreLog>(interpreter, generalisation.written));
     if (attempt >= policy::kMostGenerationAttempts) interpreter.follow_all();
@@ -131,6 +144,8 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
         followed.push_back({*suspect, refusal.reason.details});
       else if (const auto others = other_suspects(interpreter); !others.empty())
         for (const TestKey& test : others) followed.push_back({test, refusal.reason.details});
+      else if (generalise(generalisation, interpreter, refusal.reason))
+        attempt = 0;
       else
         return refusal.reason;
     }

@@ -14,6 +14,7 @@ void register_special_callables() {
   static constexpr CallableTable tables[] = {
       autocast_callables,
       mask_callables,
+      packed_callables,
       requires_grad_callables,
       copy_callables,
       partial_callables,

@@ -7,7 +7,6 @@
 #include "frontend/core/autocast_state.h"
 #include "frontend/core/torch_services.h"
 #include "frontend/tensors/autocast.h"
-#include "frontend/tensors/described_call.h"
 #include "frontend/tensors/overlap.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/make.h"
@@ -73,6 +72,21 @@ Value pack(ValueMaker& maker, PyObject* callable, const ResolvedOperator& resolv
   Value packed = make_tuple(std::move(results));
   as<Sequence>(packed)->type = resolved.result_class;
   return packed;
+}
+
+/// Takes the ints among the arguments, which differ from run to run, for sizes; false if one can't
+/// be one here.
+bool take_as_sizes(Interpreter& interpreter, DescribedArguments& described) {
+  for (OperatorArgument& argument : described.list) {
+    if (argument.kind != OperatorArgument::Kind::number || argument.type != graph::Type::i64())
+      continue;
+    const std::optional<graph::Dim> size =
+        interpreter.run_time_dimension(interpreter.graph_value(described.source_of(&argument)));
+    if (!size) return false;
+    argument.kind = OperatorArgument::Kind::dimension;
+    argument.dim = *size;
+  }
+  return true;
 }
 
 /// `aten::relu_` computes what `aten::relu` does and writes it into its first argument.
@@ -181,20 +195,30 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
   DescribedArguments described(interpreter);
   if (!described.add_all(functional ? in_order_of_function(facts, arguments) : arguments))
     return nullptr;
-  std::string why_not;
+  WhyUnresolved why_not;
   std::optional<ResolvedOperator> resolved =
-      torch_services().resolve(functional.value_or(*name), described.list, &why_not);
+      torch_services().resolve(functional.value_or(*name), described.list, why_not);
+  if (why_not.numbers_are_sizes && take_as_sizes(interpreter, described))
+    resolved = torch_services().resolve(functional.value_or(*name), described.list, why_not);
   if (!resolved && !native_refusal.empty())
     interpreter.refuse(ReasonCode::shape_mismatch, cat(*name, ": ", native_refusal));
   if (!resolved)
     interpreter.refuse(ReasonCode::unknown_callable,
-                       cat(*name, " (", why_not.substr(0, why_not.find('\n')), ")"));
+                       cat(*name, " (", why_not.text.substr(0, why_not.text.find('\n')), ")"));
   if (resolved->mutates) interpreter.refuse(ReasonCode::unknown_callable, *name);
   const graph::Node* node = append_opaque(interpreter, described, *resolved);
   interpreter.mark(speculate::LineMark::Kind::graph);
   if (functional)
     return write_opaque(interpreter, callable, arguments, *name, facts, *resolved, *node);
   return opaque_results(interpreter, callable, facts, described, *resolved, *node);
+}
+
+Value call_resolved(Interpreter& interpreter, PyObject* callable, DescribedArguments& described,
+                    ResolvedOperator& resolved, bool in_order) {
+  const graph::Node* node = append_opaque(interpreter, described, resolved);
+  interpreter.mark(speculate::LineMark::Kind::graph);
+  const OperatorFacts facts{.gives_in_order = in_order};
+  return opaque_results(interpreter, callable, facts, described, resolved, *node);
 }
 
 }  // namespace janus::frontend

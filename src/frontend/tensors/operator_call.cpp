@@ -248,7 +248,12 @@ std::optional<AttributeValue> OperatorCall::attribute_value(const Parameter& par
   }
 }
 
-std::optional<graph::Dim> OperatorCall::as_size(const Parameter& parameter, const Value& value) {
+std::optional<graph::Dim> OperatorCall::as_size(const Parameter& parameter, const Value& given) {
+  // Python asks a tensor for the int that it holds.
+  auto* tensor = as<Tensor>(given);
+  const bool holds_int = tensor != nullptr && tensor->value->type.rank() == 0 &&
+                         tensor->value->type.dtype == graph::DType::i64;
+  const Value value = holds_int ? item(interpreter_, *tensor) : given;
   const std::optional<graph::Dim> dim = as_dimension(value);
   const bool is_size = parameter.name == "size" || parameter.name == "repeats" ||
                        std::ranges::none_of(signature_.parameters, [](const Parameter& each) {

@@ -7,5 +7,6 @@ namespace janus::frontend {
 
 std::span<const SpecialCallable> autocast_callables();
 std::span<const SpecialCallable> mask_callables();
+std::span<const SpecialCallable> packed_callables();
 
 }  // namespace janus::frontend

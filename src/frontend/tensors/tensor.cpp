@@ -7,6 +7,7 @@
 
 #include "frontend/core/torch_objects.h"
 #include "frontend/core/torch_services.h"
+#include "frontend/tensors/packed.h"
 #include "frontend/values/strides.h"
 #include "graph/constant.h"
 #include "ops/list.h"
@@ -330,6 +331,8 @@ Value item(Interpreter& interpreter, Tensor& tensor) {
                          "RuntimeError: a tensor with more than one element as a number");
   if (graph::is_complex(value->type.dtype))
     interpreter.refuse(ReasonCode::dynamic_value, "a complex number");
+  if (const std::optional<graph::Dim> batch = batch_at_first_step(*value))
+    return interpreter.dimension(*batch);
   return interpreter.number(op::item(interpreter.builder(), {value}));
 }
 

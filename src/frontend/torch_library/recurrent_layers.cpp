@@ -10,6 +10,7 @@
 #include "frontend/language/functions.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/described_call.h"
+#include "frontend/tensors/packed.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/torch_library/special_callables.h"
 #include "frontend/values/make.h"
@@ -158,6 +159,7 @@ Value call_layers(Interpreter& interpreter, const CallArguments& arguments) {
   static PyObject *const callable = imported(kind.callable), *const cell = imported(kind.cell);
   static PyObject* const program = imported("torchjanus.recurrent.layers");
   if (interpreter.modes.autocast.is_on) return nullptr;
+  if (const Value packed = call_packed_layers(interpreter, callable, arguments)) return packed;
   const std::optional<Layers> layers = layers_of(interpreter, arguments);
   if (!layers || layers->states.size() != kind.states || !are_plain(*layers) ||
       is_quicker_as_operator(*layers))

@@ -479,6 +479,7 @@ graph::Shape common_shape(Interpreter& interpreter, const std::vector<graph::Sha
       if (!one || !two)
         interpreter.refuse(ReasonCode::unsupported_argument, "sizes that only the run knows");
       if (one != two) interpreter.refuse(ReasonCode::would_raise, "sizes that can't be broadcast");
+      interpreter.expect_one_name(size, other);
       interpreter.assume_equal(size, other);
     }
   }

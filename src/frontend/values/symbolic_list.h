@@ -41,6 +41,12 @@ struct Rolled {
 /// The list object, if its elements are not known one by one.
 const Rolled* rolled(const Value& value);
 
+/// Whether the elements of such an object may come to be a symbolic list: a list of the run, or a
+/// deque that may become as long as it likes.
+inline bool may_roll(const Sequence& sequence) {
+  return sequence.is_list && sequence.source == nullptr && (!sequence.type || sequence.most < 0);
+}
+
 /// The types of the lists for elements of that form.
 std::vector<graph::Type> list_types(const ElementForm& form);
 

@@ -2,6 +2,7 @@
 lengths from 2 on, and what must come out when they are not what that graph assumes."""
 
 import random
+from collections import deque
 
 import pytest
 import torch.nn.functional as F
@@ -397,3 +398,60 @@ def test_no_graph_for_new_lengths(make):
         xs, y = make(length), torch.randn(4)
         assert torch.allclose(converted(xs, y), step(xs, y), atol=1e-6)
     assert converted.stats()["generated"] == before
+
+
+@differential(hits=12, graphs=4)
+def test_deque_that_grows_in_front_as_long_as_a_list():
+    """Returns of an episode, from its last reward to its first."""
+
+    def step(rewards):
+        total = 0
+        returns = deque()
+        for reward in rewards[::-1]:
+            total = reward + 0.9 * total
+            returns.appendleft(total)
+        values = torch.tensor(returns)
+        return (values - values.mean()) / (values.std() + 1e-8), len(returns), returns, returns[0]
+
+    calls = [([random.random() for _ in range(random.randint(4, 12))],) for _ in range(24)]
+    return Program(step, calls)
+
+
+@differential(hits=12, graphs=4)
+def test_deque_that_grows_and_shrinks():
+    def step(numbers):
+        waiting, taken = deque(), []
+        for number in numbers:
+            waiting.append(number * 2)
+        while len(waiting) > 3:
+            taken.append(waiting.popleft())
+        return torch.tensor(taken).sum(), list(waiting), waiting
+
+    calls = [([random.random() for _ in range(random.randint(6, 12))],) for _ in range(24)]
+    return Program(step, calls)
+
+
+@differential(hits=3)
+def test_deque_of_a_greatest_length():
+    def step(numbers):
+        last = deque(maxlen=3)
+        for number in numbers:
+            last.append(number * 2)
+        return torch.tensor(last).sum(), last
+
+    calls = [([random.random() for _ in range(length)],) for length in (5, 6, 7, 5, 5, 5, 5)]
+    return Program(step, calls)
+
+
+@differential(hits=1, graphs=8)
+def test_lengths_that_are_ever_others():
+    """Of a list that can't be one of the graph there is a graph for a few lengths, and no more."""
+
+    def step(tensors):
+        total = tensors[0] * 1.0
+        for tensor in tensors:
+            total = total + tensor.sum() * 2
+        return total.detach()
+
+    weights = [torch.randn(2, requires_grad=True) * 2 for _ in range(40)]
+    return Program(step, [(weights[: 4 + i // 3],) for i in range(100)])

@@ -1,0 +1,190 @@
+"""Sequences whose length, batch or mask differs from call to call: slices of larger tensors as arguments,
+masks that are kept and made anew, lengths that the run draws."""
+
+import random
+
+import pytest
+from differential import Program, differential
+
+import torch
+from torch import nn
+
+
+def lengths(count):
+    return [(random.randint(4, 8), random.randint(5, 14)) for _ in range(count)]
+
+
+@differential(hits=14, graphs=2)
+def test_all_but_the_last_token():
+    """The rows of such a slice have gaps between them."""
+    embed, layer = nn.Embedding(20, 6), nn.Linear(6, 20)
+
+    def step(tokens, targets):
+        logits = layer(embed(tokens))
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        embed.zero_grad()
+        layer.zero_grad()
+        loss.backward()
+        return loss.detach(), logits.argmax(-1) == targets
+
+    calls = []
+    for count, length in lengths(20):
+        tokens = torch.randint(0, 20, (count, length + 1))
+        calls.append((tokens[:, :-1], tokens[:, 1:]))
+    return Program(step, calls, watch=[embed, layer])
+
+
+@differential(hits=12, graphs=3)
+def test_results_lie_as_their_operands_do():
+    def step(x, y):
+        return x * 2, x + y, torch.relu(x).t(), (x @ y.t()).sum(0), x.sum(0), x.reshape(-1)
+
+    calls = []
+    for count, length in lengths(16):
+        whole = torch.randn(length, count)
+        calls.append((whole.t(), torch.randn(count, length + 2)[:, 1:-1]))
+    return Program(step, calls)
+
+
+@differential(hits=10, graphs=3)
+def test_slices_in_some_calls_and_whole_tensors_in_others():
+    def step(x):
+        return x.cumsum(1) + x.mean(), x.unsqueeze(0).flatten()
+
+    calls = []
+    for i, (count, length) in enumerate(lengths(18)):
+        x = torch.randn(count, length + 1)
+        calls.append((x[:, :-1] if i % 3 else x,))
+    return Program(step, calls)
+
+
+@differential(hits=2)
+def test_program_that_asks_how_they_lie():
+    def step(x):
+        if not x.is_contiguous():
+            x = x.contiguous()
+        return x.view(-1) * 2, x.stride()
+
+    calls = []
+    for count, length in [(4, 5), (5, 6), (6, 5), (4, 7), (4, 7), (4, 7)]:
+        calls.append((torch.randn(count, length + 1)[:, :-1],))
+    return Program(step, calls)
+
+
+@differential(hits=2)
+def test_rows_that_share_memory():
+    def step(x):
+        return x * 2, x.sum(0)
+
+    calls = []
+    for count, length in [(4, 5), (5, 6), (6, 5), (4, 7), (4, 7), (4, 7)]:
+        calls.append((torch.randn(1, length).expand(count, length),))
+    return Program(step, calls)
+
+
+@differential(hits=6)
+def test_slices_that_turn_into_rows_that_share_memory():
+    def step(x):
+        return x * 2, x.sum(0)
+
+    calls = [(torch.randn(c, n + 1)[:, :-1],) for c, n in lengths(10)]
+    calls += [(torch.randn(1, 7).expand(5, 7),), (torch.randn(6, 9)[:, :-1],)]
+    return Program(step, calls)
+
+
+@pytest.mark.parametrize("keyword", [True, False])
+@differential(hits=24, graphs=3)
+def test_mask_that_is_made_anew_where_it_does_not_fit(keyword):
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mask = None
+            self.layer = nn.Linear(3, 3)
+
+        def forward(self, x):
+            if self.mask is None or self.mask.size(0) != x.size(0):
+                size = x.size(0)
+                self.mask = torch.triu(torch.ones(size, size, dtype=torch.bool), diagonal=1)
+            scores = (self.layer(x) @ x.t()).masked_fill(self.mask, float("-inf"))
+            if self.mask.shape != (x.size(0), len(scores)):
+                raise RuntimeError("a mask that does not fit")
+            return scores.softmax(-1) @ x
+
+    model = Masked()
+
+    def step(x):
+        return (model(x) if keyword else model.forward(x)).sum().detach()
+
+    sizes = [5, 8, 3, 9, 9, 12, 7, 7, 4, 6]
+    calls = [(torch.randn(sizes[i % len(sizes)], 3),) for i in range(36)]
+    return Program(step, calls, watch=[model])
+
+
+@differential(hits=12, graphs=2)
+def test_two_arguments_that_have_to_fit():
+    """They differed in calls that raised nothing, and fit in the others."""
+
+    def step(x, mask):
+        if x.size(0) != mask.size(0):
+            return x.sum()
+        return (x * mask).sum(), x + mask
+
+    calls = []
+    for i, (count, _) in enumerate(lengths(24)):
+        other = count if i % 2 else count + 1
+        calls.append((torch.randn(count), torch.rand(other)))
+    return Program(step, calls)
+
+
+@differential(hits=9, graphs=1)
+def test_lengths_that_the_run_draws():
+    def step():
+        n, k = random.randint(6, 20), int(torch.randint(4, 9, ()))
+        n = int(torch.tensor(n))
+        tokens = (torch.ones(k, 1) + torch.arange(n + 1))[:, :-1]
+        ends = torch.randint(4, n + 1, (k,))
+        padding = torch.arange(n) >= ends.unsqueeze(1)
+        if padding.shape[0] != tokens.shape[0]:
+            raise AssertionError("batch")
+        if padding.shape[1] != tokens.shape[1]:
+            raise AssertionError("length")
+        return tokens * padding, padding.shape, tokens.shape[1] - n
+
+    return Program(step, [() for _ in range(12)])
+
+
+@differential(hits=9, graphs=1)
+def test_arange_of_an_int_that_a_tensor_holds():
+    def step(n):
+        steps = torch.arange(int(n))
+        return steps, steps.shape, torch.arange(2, int(n) + 2).size(0), len(torch.arange(int(n) + 1))
+
+    return Program(step, [(torch.tensor(3 + i % 5),) for i in range(12)])
+
+
+@differential(reasons=["unknown_callable"])
+def test_arange_of_a_float_that_a_tensor_holds():
+    def step(x):
+        return torch.arange(float(x)).shape
+
+    return Program(step, [(torch.tensor(3.5 + i % 5),) for i in range(6)])
+
+
+@differential(hits=6, aborts=1)
+def test_one_less_than_two():
+    """Sizes of the run are at least two, or the call is Python's."""
+
+    def step(n):
+        return torch.zeros(int(n) + 1).sum() + torch.ones(int(n)).sum()
+
+    return Program(step, [(torch.tensor(n),) for n in (3, 4, 5, 3, 6, 1, 4, 2, 5, 2, 3)])
+
+
+@differential(hits=12, graphs=2)
+def test_size_that_a_tensor_stands_for():
+    """Python asks a tensor without dimensions for the int that it holds."""
+
+    def step(sizes):
+        return torch.zeros(2, sizes[0], 3) + 1, torch.ones(sizes.max()).sum()
+
+    return Program(step, [(torch.randint(2, 9, (4,)),) for _ in range(16)])
