@@ -388,8 +388,8 @@ class Trial {
     return outcome;
   }
 
-  /// Of numbers that vary.
-  void use_larger_numbers(bool larger) { are_numbers_larger_ = larger; }
+  /// What ints that vary are, and floats about.
+  void use_number(int64_t number) { number_ = number; }
 
   /// The tensor made for an argument in the last run.
   at::Tensor tensor_for(const OperatorArgument* argument) const {
@@ -420,9 +420,9 @@ class Trial {
 
   /// A value for a number that varies: any will do, if it is no size.
   execute::Slot example(const Type& type) const {
-    if (type.kind == Type::Kind::f64) return execute::Slot::of(are_numbers_larger_ ? 2.5 : 0.5);
+    if (type.kind == Type::Kind::f64) return execute::Slot::of(static_cast<double>(number_) - 0.5);
     if (type.kind == Type::Kind::boolean) return execute::Slot::of(true);
-    return execute::Slot::of(int64_t{are_numbers_larger_ ? 3 : 1});
+    return execute::Slot::of(number_);
   }
 
   IValue value_of(const OperatorArgument& argument, const Argument& parameter) {
@@ -471,7 +471,7 @@ class Trial {
   const Binding& binding_;
   const SymbolChoice* symbols_ = nullptr;
   c10::Device device_{at::kMeta};
-  bool are_numbers_larger_ = false;
+  int64_t number_ = 1;
   std::map<const OperatorArgument*, at::Tensor> made_;
 };
 
@@ -683,19 +683,20 @@ class Services final : public frontend::TorchServices {
     }
   }
 
-  /// Whether results have other sizes if the numbers that vary are larger. What does not take
-  /// larger ones has no sizes of them.
+  /// Whether results have other sizes if the numbers that vary are larger. What takes no such
+  /// numbers has no sizes of them.
   static bool numbers_are_sizes(Trial& trial, const SymbolChoice& choice, bool on_meta) {
-    const Trial::Outcome of_ones = attempt(trial, choice, on_meta);
     try {
-      trial.use_larger_numbers(true);
+      trial.use_number(7);
+      const Trial::Outcome one = attempt(trial, choice, on_meta);
+      trial.use_number(11);
       const Trial::Outcome other = attempt(trial, choice, on_meta);
-      trial.use_larger_numbers(false);
-      return !std::ranges::equal(of_ones.tensors, other.tensors, [](const auto& a, const auto& b) {
+      trial.use_number(1);
+      return !std::ranges::equal(one.tensors, other.tensors, [](const auto& a, const auto& b) {
         return !a.defined() || !b.defined() || a.sizes() == b.sizes();
       });
     } catch (const std::exception&) {
-      trial.use_larger_numbers(false);
+      trial.use_number(1);
       return false;
     }
   }

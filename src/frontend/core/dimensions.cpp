@@ -51,9 +51,9 @@ void Dimensions::give_dimensions(const Type& tensor, const Source* source) {
 
 namespace {
 
-/// A number that the graph computes as another one and a constant.
+/// A number that the graph computes, as one that it finds and a constant.
 struct Sum {
-  graph::Value* number = nullptr;
+  const graph::Value* number;
   int64_t constant = 0;
 };
 
@@ -63,32 +63,38 @@ std::optional<int64_t> constant_int(const graph::Value& value) {
   return number == nullptr ? std::nullopt : std::optional(*number);
 }
 
-std::optional<Sum> as_sum(const graph::Value& value) {
-  const graph::Node* node = value.definition;
-  if (node == nullptr || (node->op != &op::scalar_add && node->op != &op::scalar_sub))
-    return std::nullopt;
-  graph::Value *first = node->inputs[0], *second = node->inputs[1];
-  if (first->type != Type::i64() || second->type != Type::i64()) return std::nullopt;
-  if (const auto number = constant_int(*second))
-    return Sum{first, node->op == &op::scalar_add ? *number : -*number};
-  const auto number = constant_int(*first);
-  if (number && node->op == &op::scalar_add) return Sum{second, *number};
-  return std::nullopt;
+Sum as_sum(const graph::Value* value) {
+  Sum sum{value};
+  for (;;) {
+    const graph::Node* node = sum.number->definition;
+    const bool adds = node != nullptr && node->op == &op::scalar_add;
+    if (!adds && (node == nullptr || node->op != &op::scalar_sub)) return sum;
+    if (const auto second = constant_int(*node->inputs[1])) {
+      sum = {node->inputs[0], sum.constant + (adds ? *second : -*second)};
+    } else if (const auto first = constant_int(*node->inputs[0]); first && adds) {
+      sum = {node->inputs[1], sum.constant + *first};
+    } else {
+      return sum;
+    }
+  }
 }
 
 }  // namespace
 
-/// A size that is another one and a constant is called so: of `n` and `n + 1` it shows then that
-/// they fit together. What is less than the other one has a name of its own, until that has one.
+/// A size that differs from a known one by a constant is called so: of `n` and `n + 1` it shows
+/// then that they fit together.
 std::optional<Dim> Dimensions::sum_of_sizes(const graph::Value& size) {
-  const std::optional<Sum> sum = as_sum(size);
-  if (!sum) return std::nullopt;
-  std::optional<Dim> known =
-      run_time_size([&](const graph::Value* other) { return other == sum->number; });
-  if (!known && sum->constant > 0) known = run_time_dimension(sum->number);
-  if (!known) return std::nullopt;
-  const Dim dim = *known + Dim(sum->constant);
-  return dim.lower_bound().value_or(0) >= 1 ? std::optional(dim) : std::nullopt;
+  const Sum wanted = as_sum(&size);
+  for (const auto& [value, sizes] : run_time_sizes_) {
+    const Sum known = as_sum(value);
+    if (known.number != wanted.number || !value->type.is_number()) continue;
+    for (const auto& [dim, block] : sizes) {
+      if (block != writer_.block() && !scopes_.is_open(block)) continue;
+      const Dim sum = dim + Dim(wanted.constant - known.constant);
+      if (sum.lower_bound().value_or(0) >= 1) return sum;
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<Dim> Dimensions::run_time_dimension(graph::Value* size) {

@@ -2,6 +2,7 @@
 // left.
 #include "frontend/objects/deques.h"
 
+#include "frontend/control/list_parts.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
@@ -47,11 +48,13 @@ Value extend_left(Interpreter& interpreter, Sequence& self, const CallArguments&
 
 Value pop_left(Interpreter& interpreter, Sequence& self, const CallArguments& arguments) {
   expect_count(interpreter, arguments, 0, 0);
-  if (const Rolled* const list = self.elements.rolled().get())
-    if (auto rest = popped(interpreter, *list, /*front=*/true, /*partly=*/true)) {
-      self.elements = ElementList(std::move(rest->rest));
-      return rest->element;
-    }
+  if (const Rolled* const list = self.elements.rolled().get()) {
+    auto first = popped(interpreter, *list, /*front=*/true, /*partly=*/true);
+    if (first) self.elements = ElementList(std::move(first->rest));
+    const Value element =
+        first ? first->element : take_element(interpreter, self, interpreter.integer(0));
+    if (element != nullptr) return element;
+  }
   if (self.elements.empty())
     raise(interpreter, PyExc_IndexError, "IndexError: pop from an empty deque");
   Value element = self.elements[0];

@@ -443,7 +443,7 @@ def test_deque_of_a_greatest_length():
     return Program(step, calls)
 
 
-@differential(hits=1, graphs=8)
+@differential(hits=10, graphs=9)
 def test_lengths_that_are_ever_others():
     """Of a list that can't be one of the graph there is a graph for a few lengths, and no more."""
 
