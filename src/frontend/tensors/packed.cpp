@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "frontend/tensors/opaque.h"
 #include "frontend/tensors/special_callables.h"
 #include "frontend/tensors/tensor.h"
+#include "frontend/values/batch_sizes.h"
 #include "frontend/values/operands.h"
 #include "ops/list.h"
 #include "python/integer.h"
@@ -27,16 +27,6 @@ namespace {
 
 using graph::Dim;
 using graph::Type;
-
-constexpr std::string_view kPack = "aten::_pack_padded_sequence";
-
-/// The node that the value is result number `index` of, if it packs sequences.
-const graph::Node* packed_by(const graph::Value& value, size_t index) {
-  const graph::Node* node = value.definition;
-  const bool packs = node != nullptr && node->op == &op::opaque && value.index == index &&
-                     node->attributes.get_or<std::string>("operator", "") == kPack;
-  return packs ? node : nullptr;
-}
 
 /// An overload with the operands and constants that it is given, and what it gives.
 class StatedCall {
@@ -125,7 +115,7 @@ Value call_pack(Interpreter& interpreter, const CallArguments& arguments) {
     return nullptr;
   const auto steps = size_of(interpreter, tensor_by(interpreter, "sum", {lengths}));
   const auto longest = size_of(interpreter, first_of(interpreter, lengths));
-  StatedCall call(interpreter, std::string(kPack), "input,lengths");
+  StatedCall call(interpreter, "aten::_pack_padded_sequence", "input,lengths");
   if (!steps || !longest || !call.describe(arguments)) return nullptr;
   call.add_operands(0);
   call.add_operands(1);
@@ -240,16 +230,6 @@ bool are_plain(const PackedLayers& layers) {
 }
 
 }  // namespace
-
-std::optional<Dim> batch_at_first_step(const graph::Value& value) {
-  const graph::Node* select = value.definition;
-  if (select == nullptr || select->op != &op::select ||
-      select->attributes.get_or<int64_t>("index", -1) != 0)
-    return std::nullopt;
-  const graph::Node* pack = packed_by(*select->inputs[0], 1);
-  if (pack == nullptr) return std::nullopt;
-  return pack->inputs[0]->type.shape[pack->attributes.get<bool>("batch_first") ? 0 : 1];
-}
 
 Value call_packed_layers(Interpreter& interpreter, PyObject* callable,
                          const CallArguments& arguments) {

@@ -7,7 +7,7 @@
 
 #include "frontend/core/torch_objects.h"
 #include "frontend/core/torch_services.h"
-#include "frontend/tensors/packed.h"
+#include "frontend/values/batch_sizes.h"
 #include "frontend/values/strides.h"
 #include "graph/constant.h"
 #include "ops/list.h"

@@ -42,7 +42,7 @@ class GIN(nn.Module):
         self.convs = nn.ModuleList()
         for inputs in (8, hidden, hidden):
             layers = (
-                nn.Linear(inputs, hidden),
+                nn.Linear(inputs, hidden, bias=False),  # a batch norm takes a bias away
                 nn.BatchNorm1d(hidden),
                 nn.ReLU(),
                 nn.Linear(hidden, hidden),

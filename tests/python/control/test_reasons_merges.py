@@ -138,7 +138,7 @@ GROWN = "l = []\ni = 0\nwhile i < x.abs().sum():\n    i = i + 1\n    l.append(i)
 
 LOOPS = [
     Refused(iterations("d[str(i)] = x", "d = {}"), "a dict gets or loses keys in it"),
-    Refused(iterations("l.append(i)", "l = deque()"), "a list grows or shrinks in it"),
+    Refused(iterations("l.append(i)", "l = deque(maxlen=9)"), "a list grows or shrinks in it"),
     Refused(
         iterations("t = True if i == 1 else (t + 1 if i == 2 else t * 0.5)", "t = 0"),
         "a number takes several kinds",

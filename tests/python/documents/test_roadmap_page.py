@@ -518,14 +518,6 @@ def joined_targets():
     return f
 
 
-@gap("packed sequences")
-def packed():
-    def f(x, n, w):
-        return nn.utils.rnn.pack_padded_sequence(x[:, :, None], torch.tensor([4, 4, 2, 1])).data * 2
-
-    return f
-
-
 @gap("strides of what `F.interpolate` gives")
 def dropout_behind_interpolate():
     return lambda x, n, w: F.dropout(

@@ -168,7 +168,12 @@ def test_lengths_that_the_run_draws():
 def test_arange_of_an_int_that_a_tensor_holds():
     def step(n):
         steps = torch.arange(int(n))
-        return steps, steps.shape, torch.arange(2, int(n) + 2).size(0), len(torch.arange(int(n) + 1))
+        return (
+            steps,
+            steps.shape,
+            torch.arange(2, int(n) + 2).size(0),
+            len(torch.arange(int(n) + 1)),
+        )
 
     return Program(step, [(torch.tensor(3 + i % 5),) for i in range(12)])
 

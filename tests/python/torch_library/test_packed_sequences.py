@@ -2,10 +2,10 @@
 
 import pytest
 from differential import Program, differential
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 import torch
 from torch import nn
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 KINDS = {"gru": nn.GRU, "lstm": nn.LSTM, "tanh": nn.RNN}
 FORMS = {
