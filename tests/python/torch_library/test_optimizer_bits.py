@@ -80,7 +80,7 @@ LAYOUTS = ["in order", "turned", "strided"]
 STEPS = 7
 
 
-def parameters(dtype, layout, sizes):
+def parameters(dtype, layout, sizes=SIZES):
     generator = torch.Generator().manual_seed(3)
     made = []
     for size in sizes:
