@@ -24,7 +24,10 @@ from ._core import Function, Region
 from .convert import explain, function, graph, stats
 from .inline import code
 from .meta import stop_fuse, stop_grad
-from .notebook import load_ipython_extension, unload_ipython_extension
+from .notebook import (  # noqa: F401  (%load_ext torchjanus)
+    load_ipython_extension,
+    unload_ipython_extension,
+)
 from .settings import options
 
 __version__ = "0.1.0"
@@ -36,11 +39,9 @@ __all__ = [
     "explain",
     "function",
     "graph",
-    "load_ipython_extension",
     "meta",
     "options",
     "stats",
     "stop_fuse",
     "stop_grad",
-    "unload_ipython_extension",
 ]

@@ -12,7 +12,11 @@ from . import _core, report, script
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext torchjanus` calls, with IPython's shell."""
+    """What `%load_ext torchjanus` calls: loops in later cells may run as graphs. Again: no-op.
+
+    Args:
+        shell: IPython's `InteractiveShell`.
+    """
     if isinstance(shell.compile, _Rewriting):
         return
     kind = type(shell.compile)
@@ -21,7 +25,11 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """What `%unload_ext torchjanus` calls."""
+    """What `%unload_ext torchjanus` calls: later cells are left as they are.
+
+    Args:
+        shell: IPython's `InteractiveShell`.
+    """
     if isinstance(shell.compile, _Rewriting):
         shell.compile.__class__ = type(shell.compile).__mro__[2]
 

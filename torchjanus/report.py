@@ -53,10 +53,11 @@ def graph(converted: _core.Function | _core.Region) -> Shown:
 
 def stats_all() -> dict[str, Any]:
     """Counters of the whole process, as JSON can hold them."""
+    account = _core.conversion_account()
     return {
         "seconds_until_first_graph": _core.seconds_until_first_graph(),
-        "conversion": _core.conversion_account(),
         "functions": _core.all_stats(),
+        **({} if account is None else {"conversion": account}),
     }
 
 

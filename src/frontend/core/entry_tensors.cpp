@@ -51,8 +51,11 @@ speculate::TensorPattern EntryTensors::pattern_of(const TensorFact& fact, const 
                                                   bool contiguous) {
   const ValueFact* seen = facts_.path_fact(source->describe());
   const bool general = facts_.generalises("specialise_shapes") && is_handed_over(source);
-  const bool may_vary = contiguous || (!attached_.recursion().wants_exact_strides() &&
-                                       speculate::are_elements_apart(fact.sizes, fact.strides));
+  // A leaf's gradient lies in memory as the leaf does.
+  const bool gets_gradient = fact.is_leaf && fact.requires_grad;
+  const bool may_vary =
+      contiguous || (!attached_.recursion().wants_exact_strides() && !gets_gradient &&
+                     speculate::are_elements_apart(fact.sizes, fact.strides));
   auto varied = [&](size_t i) {
     if (!may_vary || fact.sizes[i] < 2) return false;
     if (seen == nullptr && !fact.is_parameter && attached_.recursion().names_equal_sizes() &&
