@@ -789,8 +789,8 @@ double Dispatcher::time_so_far(double used) const {
 
 /// As many calls as pass in some milliseconds: a loop of short calls does not pay for questions.
 void Dispatcher::wait_for_account(double used) {
+  measurement_.skipped();  // nor does a graph that fits no more say how fast graphs are
   if (!entries_.empty() || is_compiling()) return;
-  measurement_.skipped();
   const bool is_soon = used - looked_ < kBetweenQuestions;
   wait_ = is_soon ? std::min(2 * wait_ + 1, kMostCallsBetweenQuestions) : wait_ / 2;
   calls_to_wait_ = wait_;

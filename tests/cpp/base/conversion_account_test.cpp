@@ -53,11 +53,11 @@ TEST(ConversionAccount, WorkThatGoesOnIsSetAside) {
 TEST(ConversionAccount, HopefulCodeMayOverdrawItUntilOthersFailed) {
   ConversionAccount account(0, 0);
   EXPECT_FALSE(account.covers(350, 4000, 0));
-  EXPECT_TRUE(account.covers(900, 4000, 3000));
+  EXPECT_TRUE(account.covers(600, 4000, 3000));
   account.failed();
-  EXPECT_FALSE(account.covers(900, 4000, 3000));
+  EXPECT_FALSE(account.covers(600, 4000, 3000));
   account.succeeded();
-  EXPECT_TRUE(account.covers(900, 4000, 3000));
+  EXPECT_TRUE(account.covers(600, 4000, 3000));
 }
 
 TEST(ConversionAccount, CostsAreLearnt) {
