@@ -10,9 +10,7 @@ namespace {
 
 // Shares and costs; docs/architecture/tiering.md says how they were measured.
 
-/// Milliseconds that may be spent in any case.
-constexpr double kFree = 40;
-/// Beyond that: the share of the program's time.
+/// Beyond what is free: the share of the program's time.
 constexpr double kShare = 0.03;
 /// Beyond both: the share of the time in code that may become faster.
 constexpr double kShareOfHopeful = 0.25;

@@ -48,8 +48,9 @@ double first_profile = -1, first_graph = -1;
 
 /// Calls before one is profiled: of what is called once or twice, no graph would ever run.
 constexpr uint64_t kCallsBeforeProfiling = 2;
-/// Share of the time in Python that a graph is expected to save.
-constexpr double kShareThatGraphsSave = 0.5;
+/// Share of the time so far that a graph may cost: what has run for some time will run as long
+/// again.
+constexpr double kShareThatGraphsCost = 1;
 /// Milliseconds of processor time between two questions whether the account covers a graph.
 constexpr double kBetweenQuestions = 5;
 constexpr uint64_t kMostCallsBetweenQuestions = 1 << 16;
@@ -762,7 +763,7 @@ bool Dispatcher::is_covered() {
   if (!tensors && tensors_of_whole != 0) tensors = tensors_of_whole;
   const double cost = paying->estimate(tensors);
   const double so_far = time_so_far(used);
-  if (counters_.calls > kCallsBeforeProfiling && kShareThatGraphsSave * so_far >= cost &&
+  if (counters_.calls > kCallsBeforeProfiling && kShareThatGraphsCost * so_far >= cost &&
       paying->covers(cost, used, so_far)) {
     wait_ = 0;
     return true;
