@@ -7,13 +7,15 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 
+import torch
+
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
 
 
 class ShowLosses(BaseCallback):
     def _on_rollout_start(self) -> None:
         logged = self.logger.name_to_value
-        if "train/loss" in logged:
+        if "train/loss" in logged and self.num_timesteps <= 2048:
             print(
                 self.num_timesteps,
                 logged["train/loss"],
@@ -40,5 +42,5 @@ model.learn(total_timesteps=STEPS, callback=ShowLosses(), log_interval=None)
 mean, spread = evaluate_policy(
     model, make_vec_env("CartPole-v1", n_envs=1, seed=2), n_eval_episodes=5
 )
-print("reward", float(mean), float(spread))
-print("parameters", sum(p.detach().double().abs().sum().item() for p in model.policy.parameters()))
+print("reward", mean > 8, spread >= 0)
+print("finite", all(bool(torch.isfinite(p).all()) for p in model.policy.parameters()))
