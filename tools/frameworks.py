@@ -322,8 +322,8 @@ Made by `make bench-frameworks`: programs as users of these packages write them,
 beside the same programs under `python`. Seconds are the processor's, for the whole program: imports, warm-up and
 compilation included, with no compiled kernels on disk. *× {about["lengths"][-1]}*: the same program with that many
 times the steps or epochs. *In graphs*: the share of the steps, or where they are cut, of the time of those.
-*Output*: whether every printed loss, metric and sum of parameters is the same; *close*: to {TOLERANCE:g}. Long trainings
-can differ more: they amplify the rounding of float32.
+*Output*: whether every printed loss, metric and sum of parameters is the same; *close*: to {TOLERANCE:g}. Long
+trainings can differ more: they amplify the rounding of float32.
 
 {table(found["rows"], about["lengths"])}
 
