@@ -3,13 +3,12 @@
 import importlib.abc
 import importlib.machinery
 import sys
-import sysconfig
 import time
 import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import _core, report, script
+from . import _core, installed, report, script
 
 
 def compile_source(source: bytes, file: str) -> types.CodeType:
@@ -39,10 +38,7 @@ class _UserFileFinder(importlib.abc.MetaPathFinder):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.installed = {
-            Path(sysconfig.get_path(kind)).resolve()
-            for kind in ("stdlib", "platstdlib", "purelib", "platlib")
-        }
+        self.installed = {Path(each).resolve() for each in installed.ALL}
         self.installed.add(Path(__file__).resolve().parent)
 
     def find_spec(

@@ -5,17 +5,15 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-import sysconfig
 import zipimport
 from typing import Any
+
+from . import installed
 
 _INSTALLED = (
     "<frozen importlib.",
     os.path.join(os.path.dirname(__file__), ""),
-    *(
-        f"{sysconfig.get_path(kind)}{os.sep}"
-        for kind in ("stdlib", "platstdlib", "purelib", "platlib")
-    ),
+    *installed.ALL,
 )
 
 

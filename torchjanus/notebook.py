@@ -8,7 +8,7 @@ import ast
 import types
 from typing import Any
 
-from . import _core, report, script
+from . import _core, script
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -43,10 +43,4 @@ class _Rewriting:
 
         if not isinstance(source, ast.Module) or symbol != "exec":
             return compiled(source)
-        try:
-            return script.compile_tree(source, filename, compiled)
-        except SyntaxError:
-            raise
-        except Exception as error:
-            report.internal_error(f"rewriting {filename}", error)
-            return compiled(source)
+        return script.compile_tree(source, filename, compiled)

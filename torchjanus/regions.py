@@ -9,12 +9,11 @@ import ast
 import copy
 import functools
 import os
-import sysconfig
 from collections.abc import Iterator, Sequence
 
 import torch
 
-from . import _core
+from . import _core, installed
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.While)
@@ -129,10 +128,7 @@ class RegionBuilder:
 @functools.cache
 def is_users(file: str) -> bool:
     """Whether the file belongs to the program: not to Python's library or an installed package."""
-    installed = {
-        sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")
-    }
-    return not file.startswith(("<", *(f"{path}{os.sep}" for path in installed)))
+    return not file.startswith(("<", *installed.ALL))
 
 
 @functools.cache
@@ -142,8 +138,7 @@ def may_be_entry_point(file: str) -> bool:
     shared = (os.path.dirname(torch.__file__), os.path.dirname(os.path.abspath(__file__)))
     if file.startswith(tuple(f"{folder}{os.sep}" for folder in shared)):
         return False
-    installed = tuple(f"{sysconfig.get_path(kind)}{os.sep}" for kind in ("purelib", "platlib"))
-    return is_users(file) or file.startswith(installed)
+    return is_users(file) or file.startswith(installed.PACKAGES)
 
 
 def cut_definition(

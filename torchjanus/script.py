@@ -10,7 +10,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 
-from . import _core
+from . import _core, report
 from .regions import (
     FUNCTIONS,
     LOOPS,
@@ -46,8 +46,24 @@ def compile_script(source: str | bytes, file: str) -> types.CodeType:
 def compile_tree(
     tree: ast.Module, file: str, compiled: Callable[[ast.Module], types.CodeType]
 ) -> types.CodeType:
-    """The code that `compiled` makes of the tree, with regions. Warnings are those of the tree as it was written."""
+    """The code that `compiled` makes of the tree, with regions; without them if that fails for a reason of our own.
+
+    Errors and warnings are those of the tree as it was written.
+    """
     original = compiled(tree)
+    try:
+        return _with_regions(tree, file, compiled, original)
+    except Exception as error:
+        report.internal_error(f"{file} could not be rewritten", error)
+        return original
+
+
+def _with_regions(
+    tree: ast.Module,
+    file: str,
+    compiled: Callable[[ast.Module], types.CodeType],
+    original: types.CodeType,
+) -> types.CodeType:
     rewriter = _Rewriter(file)
     rewriter.rewrite_module(tree)
     if not (constants := rewriter.builder.constants):

@@ -18,12 +18,12 @@ class CallTree {
  public:
   using Key = const void*;  ///< identifies a function
 
-  /// Opens a window while these calls, outermost first, are active.
   struct Active {
     Active(Key key, bool is_covered = false) : key(key), is_covered(is_covered) {}
     Key key;
     bool is_covered;
   };
+  /// Opens a window while these calls, outermost first, are active.
   void begin_window(const std::vector<Active>& active, double now);
   /// A function is called by the one that was called last and has not returned. `is_covered`: what
   /// calls it is an answer already, so neither it nor what it calls becomes another one.

@@ -23,8 +23,8 @@ class ConversionAccount {
   /// Milliseconds that may be spent in any case: about what the graph of one step costs.
   static constexpr double kFree = 500;
 
-  /// `used`: milliseconds that the program has used so far; `spent`: on starting torchjanus.
-  ConversionAccount(double used, double spent) : used_before_(used), spent_(spent) {}
+  /// `spent`: milliseconds on starting torchjanus.
+  explicit ConversionAccount(double spent) : spent_(spent) {}
 
   void spend(double milliseconds) { spent_ += milliseconds; }
   void save(double milliseconds) { saved_ += milliseconds; }
@@ -46,8 +46,7 @@ class ConversionAccount {
   double estimate(std::optional<double> tensors) const;
 
  private:
-  double used_before_, spent_;
-  double saved_ = 0, reserved_ = 0;
+  double spent_, saved_ = 0, reserved_ = 0;
   double hope_ = 1;
   double tensors_ = 0, cost_ = 0;  ///< of all graphs that were made
   int graphs_ = 0;
@@ -55,6 +54,8 @@ class ConversionAccount {
 
 /// The account of this process; null: what converting costs is not bounded.
 ConversionAccount* conversion_account();
+/// It pays for that, if there is one.
+void spend_on_conversion(double milliseconds);
 /// From now on there is one, unless the switch is off. Again: no-op. A child of a fork begins with
 /// an empty one.
 void open_conversion_account(double spent);

@@ -178,10 +178,6 @@ bool can_be_paid() {
   return account->covers(account->estimate(std::nullopt), used, kShareInEntryPoints * used);
 }
 
-void spend(double milliseconds) {
-  if (ConversionAccount* const account = conversion_account()) account->spend(milliseconds);
-}
-
 bool Watch::is_due() {
   const double time = now();
   if (is_open_ || time - start_ < policy::kBeforeWatching) return false;
@@ -275,7 +271,7 @@ void Watch::close() {
   tree_.end_window(last_);
   const double cost = policy::kCostOfWatchedEvent * static_cast<double>(events_);
   spent_ += cost;
-  spend(cost);
+  spend_on_conversion(cost);
   has_news_ = true;
 }
 
@@ -295,7 +291,7 @@ void Watch::convert_repeated() {
   if (found.empty()) return;
   const double start = thread_seconds();
   for (const CallTree::Key key : found) convert(codes_.at(key).code.get());
-  spend(1e3 * (thread_seconds() - start));
+  spend_on_conversion(1e3 * (thread_seconds() - start));
   in_vain_ = 0;
   tree_.clear();
   codes_.clear();

@@ -21,6 +21,7 @@
 #include "bind/profiled.h"
 #include "bind/region.h"
 #include "bind/snapshot.h"
+#include "python/type_slots.h"
 #include "speculate/describe.h"
 #include "speculate/facts.h"
 #include "syntax/source.h"
@@ -28,6 +29,7 @@
 namespace janus::bind {
 namespace {
 
+using python::slot;
 using speculate::Call;
 using speculate::Dispatcher;
 using speculate::Reason;
@@ -461,11 +463,6 @@ PyMemberDef members[] = {
 PyGetSetDef properties[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
-
-template <class Pointer>
-void* slot(Pointer pointer) {
-  return reinterpret_cast<void*>(pointer);
-}
 
 PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
                        {Py_tp_new, slot(create)},

@@ -54,10 +54,6 @@ nb::object told_account() {
   return dict;
 }
 
-void spend(double milliseconds) {
-  if (ConversionAccount* const account = conversion_account()) account->spend(milliseconds);
-}
-
 nb::object seen_by_watch() {
   const auto report = bind::watch_report();
   return report ? nb::steal(python::check(bind::watch_told(*report)).release()) : nb::none();
@@ -138,7 +134,7 @@ NB_MODULE(_core, module) {
   module.def(
       "open_conversion_account", open_conversion_account, nb::arg("spent"),
       "From now on, converting regions may cost a share of the time; so many ms already have.");
-  module.def("spend", spend, nb::arg("milliseconds"),
+  module.def("spend", spend_on_conversion, nb::arg("milliseconds"),
              "The account, if there is one, pays for this.");
   module.def("conversion_account", told_account,
              "What converting has cost and saved, in ms, as a dict; None if it is not bounded.");

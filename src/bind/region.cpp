@@ -43,6 +43,7 @@
 #include "bind/cuts.h"
 #include "bind/snapshot.h"
 #include "bind/statement_results.h"
+#include "python/type_slots.h"
 #include "speculate/describe.h"
 #include "speculate/facts.h"
 #include "speculate/finalizers.h"
@@ -54,6 +55,7 @@
 namespace janus::bind {
 namespace {
 
+using python::slot;
 using speculate::Call;
 using speculate::Dispatcher;
 
@@ -783,11 +785,6 @@ PyGetSetDef properties[] = {
 PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(RegionObject, weak_references), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
-
-template <class Pointer>
-void* slot(Pointer pointer) {
-  return reinterpret_cast<void*>(pointer);
-}
 
 constexpr const char* kDoc = R"(A run of statements of a script that may run as a graph.
 

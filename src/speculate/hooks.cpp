@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "python/type_slots.h"
 #include "speculate/instrument.h"
 #include "syntax/source.h"
 
@@ -12,6 +13,7 @@ namespace janus::speculate {
 namespace {
 
 using python::Object;
+using python::slot;
 
 // --- the state of a thread -----------------------------------------------------------------------
 
@@ -234,11 +236,6 @@ void counting_dealloc(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   type->tp_free(object);
   Py_DECREF(type);
-}
-
-template <class Function>
-void* slot(Function* function) {
-  return reinterpret_cast<void*>(function);
 }
 
 PyTypeObject* counting_type() {

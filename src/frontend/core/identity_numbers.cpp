@@ -1,8 +1,8 @@
 #include "frontend/core/identity_numbers.h"
 
 #include "frontend/core/class_of.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
-#include "frontend/core/torch_objects.h"
 #include "frontend/values/constants.h"
 
 namespace janus::frontend {
@@ -33,9 +33,8 @@ Object lasting_number(Interpreter& interpreter, PyObject* object) {
 /// A bound method, a partial, or of a class of the program that defines equality only. It is the
 /// class that decides.
 bool is_short_lived(PyObject* object) {
-  static PyObject* const partial = imported("functools.partial");
   PyTypeObject* const type = Py_TYPE(object);
-  return type == &PyMethod_Type || reinterpret_cast<PyObject*>(type) == partial ||
+  return type == &PyMethod_Type || is_partial(type) ||
          ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 &&
           type->tp_hash == PyObject_HashNotImplemented);
 }

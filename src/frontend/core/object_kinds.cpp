@@ -26,6 +26,11 @@ bool is_cached_function(PyTypeObject* type) {
   return reinterpret_cast<PyObject*>(type) == wrapper;
 }
 
+bool is_partial(const PyTypeObject* type) {
+  static PyObject* const partial = imported("functools.partial");
+  return type != nullptr && reinterpret_cast<const PyObject*>(type) == partial;
+}
+
 bool is_method_of_immutable(PyObject* callable) {
   return is_method_of_contents(callable) ||
          ((Py_TYPE(callable) == &PyMethodDescr_Type || Py_TYPE(callable) == &PyWrapperDescr_Type) &&

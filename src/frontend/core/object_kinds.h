@@ -14,6 +14,9 @@ bool is_identity_object(PyObject* object);
 /// Whether the class is that of functions with a cache (functools.lru_cache).
 bool is_cached_function(PyTypeObject* type);
 
+/// Whether the class is functools.partial.
+bool is_partial(const PyTypeObject* type);
+
 /// Whether it is a method, written in C, of a class of immutable objects: it only computes.
 bool is_method_of_immutable(PyObject* callable);
 

@@ -72,14 +72,7 @@ Value make_namedtuple(Interpreter& interpreter, const Known& known,
 /// Calls a named tuple's class whose `__new__` is a function of the program.
 Value make_by_own_constructor(Interpreter& interpreter, const Known& type, PyObject* constructor,
                               const CallArguments& arguments) {
-  const Source* owner = interpreter.sources().root(Source::Kind::constant, type.object);
-  const Source* path = interpreter.sources().step(
-      Source::Kind::type_attribute, owner, Object::steal(PyUnicode_InternFromString("__new__")));
-  const Value function = attribute(
-      interpreter, std::make_shared<Known>(Object::borrow(constructor), path), "__func__");
-  CallArguments all = arguments;
-  all.positional.insert(all.positional.begin(), interpreter.constant(type.object));
-  const Value made = call(interpreter, function, all);
+  const Value made = call_constructor(interpreter, type, constructor, arguments);
   const auto* tuple = as<Sequence>(made);
   return tuple != nullptr && tuple->type.is(type.object.get()) ? made : nullptr;
 }

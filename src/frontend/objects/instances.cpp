@@ -94,14 +94,7 @@ bool initialise(Interpreter& interpreter, const std::shared_ptr<Instance>& insta
 /// Calls a class whose `__new__` is a function of the program.
 Value make_by_constructor(Interpreter& interpreter, const Known& type, PyObject* constructor,
                           const CallArguments& arguments) {
-  const Source* owner = interpreter.sources().root(Source::Kind::constant, type.object);
-  const Source* path = interpreter.sources().step(
-      Source::Kind::type_attribute, owner, Object::steal(PyUnicode_InternFromString("__new__")));
-  const Value function = attribute(
-      interpreter, std::make_shared<Known>(Object::borrow(constructor), path), "__func__");
-  CallArguments all = arguments;
-  all.positional.insert(all.positional.begin(), interpreter.constant(type.object));
-  const Value made = call(interpreter, function, all);
+  const Value made = call_constructor(interpreter, type, constructor, arguments);
   PyTypeObject* const of = class_of(made);
   if (of != nullptr &&
       PyType_IsSubtype(of, reinterpret_cast<PyTypeObject*>(type.object.get())) == 0)
@@ -115,6 +108,18 @@ Value make_by_constructor(Interpreter& interpreter, const Known& type, PyObject*
 }
 
 }  // namespace
+
+Value call_constructor(Interpreter& interpreter, const Known& type, PyObject* constructor,
+                       const CallArguments& arguments) {
+  const Source* owner = interpreter.sources().root(Source::Kind::constant, type.object);
+  const Source* path = interpreter.sources().step(
+      Source::Kind::type_attribute, owner, Object::steal(PyUnicode_InternFromString("__new__")));
+  const Value function = attribute(
+      interpreter, std::make_shared<Known>(Object::borrow(constructor), path), "__func__");
+  CallArguments all = arguments;
+  all.positional.insert(all.positional.begin(), interpreter.constant(type.object));
+  return call(interpreter, function, all);
+}
 
 Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments) {
   auto* object = reinterpret_cast<PyTypeObject*>(type.object.get());

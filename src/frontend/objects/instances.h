@@ -9,6 +9,10 @@ namespace janus::frontend {
 /// Calls a class; null if its objects can't be kept as their attributes.
 Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments);
 
+/// What a class's `__new__`, a function of the program, gives for the class and the arguments.
+Value call_constructor(Interpreter& interpreter, const Known& type, PyObject* constructor,
+                       const CallArguments& arguments);
+
 /// object.__new__(class) and dict.__new__(class), of a plain class; null for others.
 Value call_object_new(Interpreter& interpreter, const CallArguments& arguments);
 Value call_dict_new(Interpreter& interpreter, const CallArguments& arguments);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/core/class_of.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
@@ -15,11 +16,6 @@ namespace janus::frontend {
 using python::Object;
 
 namespace {
-
-PyObject* partial_class() {
-  static PyObject* const type = imported("functools.partial");
-  return type;
-}
 
 /// `later` beside `earlier`, in Python's order; where both have a name, the value of `later`.
 std::vector<std::pair<std::string, Value>> merged(
@@ -46,10 +42,6 @@ PartialParts joined(PartialParts inner, const CallArguments& arguments) {
 
 }  // namespace
 
-bool is_partial(const PyTypeObject* type) {
-  return type != nullptr && reinterpret_cast<const PyObject*>(type) == partial_class();
-}
-
 PartialParts parts_of_partial(Interpreter& interpreter, const Value& partial) {
   PartialParts parts;
   parts.arguments.positional = elements_of(interpreter, attribute(interpreter, partial, "args"));
@@ -61,7 +53,8 @@ PartialParts parts_of_partial(Interpreter& interpreter, const Value& partial) {
 }
 
 Value make_partial(Value function, const CallArguments& arguments) {
-  auto made = std::make_shared<Instance>(Object::borrow(partial_class()));
+  static PyObject* const type = imported("functools.partial");
+  auto made = std::make_shared<Instance>(Object::borrow(type));
   auto keywords = made_dict({});
   for (const auto& [name, value] : arguments.keywords)
     keywords->items.emplace_back(Object::steal(PyUnicode_InternFromString(name.c_str())), value);

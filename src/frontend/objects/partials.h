@@ -6,8 +6,6 @@
 
 namespace janus::frontend {
 
-bool is_partial(const PyTypeObject* type);
-
 struct PartialParts {
   Value function;
   CallArguments arguments;

@@ -25,6 +25,7 @@
 #include "frontend/core/heap_aliases.h"
 #include "frontend/core/heap_commit.h"
 #include "frontend/core/locks.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/container_classes.h"

@@ -102,11 +102,6 @@ class Update {
   }
 
  private:
-  static bool is_none(const Value& value) {
-    const auto* known = as<Known>(value);
-    return known != nullptr && known->object.is(Py_None);
-  }
-
   /// Whether the kernel, which goes through memory in order, meets the same elements of both.
   static bool lies_as(const Value& value, const Value& parameter) {
     const auto *tensor = as<Tensor>(value), *first = as<Tensor>(parameter);

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include "python/type_slots.h"
+
 namespace janus::frontend {
 
 using python::Object;
+using python::slot;
 
 namespace {
 
@@ -44,11 +47,6 @@ PyObject* no_text(PyObject* /*number*/) {
 Py_hash_t no_hash(PyObject* /*number*/) {
   set_error();
   return -1;
-}
-
-template <class Pointer>
-void* slot(Pointer pointer) {
-  return reinterpret_cast<void*>(pointer);
 }
 
 PyTypeObject* number_class() {

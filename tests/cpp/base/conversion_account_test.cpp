@@ -17,7 +17,7 @@ double covered_at(const ConversionAccount& account, double cost) {
 }
 
 TEST(ConversionAccount, CoversMoreTheLongerTheProgramRuns) {
-  const ConversionAccount account(0, kSpent);
+  const ConversionAccount account(kSpent);
   EXPECT_FALSE(account.covers(1000, 1000, 0));
   const double once = covered_at(account, 500), twice = covered_at(account, 1000);
   EXPECT_GT(once, 500 * 20);
@@ -25,12 +25,12 @@ TEST(ConversionAccount, CoversMoreTheLongerTheProgramRuns) {
 }
 
 TEST(ConversionAccount, WhatIsSpentAtTheStartIsPaidFirst) {
-  const ConversionAccount cheap(0, kSpent), dear(0, kSpent + 200);
+  const ConversionAccount cheap(kSpent), dear(kSpent + 200);
   EXPECT_EQ(covered_at(dear, 300), covered_at(cheap, 500));
 }
 
 TEST(ConversionAccount, SpendingNeverExceedsTheShare) {
-  ConversionAccount account(0, kSpent);
+  ConversionAccount account(kSpent);
   for (double used = 0; used < 1e6; used += 7) {
     if (account.covers(90, used, 0)) account.spend(90);
     EXPECT_LE(account.spent(), kSpent + 100 + 0.03 * used);
@@ -38,14 +38,14 @@ TEST(ConversionAccount, SpendingNeverExceedsTheShare) {
 }
 
 TEST(ConversionAccount, SavingsPayForFurtherWork) {
-  ConversionAccount account(0, kSpent);
+  ConversionAccount account(kSpent);
   EXPECT_FALSE(account.covers(300, 2000, 0));
   account.save(400);
   EXPECT_TRUE(account.covers(300, 2000, 0));
 }
 
 TEST(ConversionAccount, WorkThatGoesOnIsSetAside) {
-  ConversionAccount account(0, kSpent);
+  ConversionAccount account(kSpent);
   const double used = covered_at(account, 300);
   account.reserve(300);
   EXPECT_FALSE(account.covers(300, used, 0));
@@ -54,7 +54,7 @@ TEST(ConversionAccount, WorkThatGoesOnIsSetAside) {
 }
 
 TEST(ConversionAccount, HopefulCodeMayOverdrawItUntilOthersFailed) {
-  ConversionAccount account(0, kSpent);
+  ConversionAccount account(kSpent);
   EXPECT_FALSE(account.covers(350, 4000, 0));
   EXPECT_TRUE(account.covers(600, 4000, 3000));
   account.failed();
@@ -64,12 +64,12 @@ TEST(ConversionAccount, HopefulCodeMayOverdrawItUntilOthersFailed) {
 }
 
 TEST(ConversionAccount, CostsAreLearnt) {
-  ConversionAccount account(0, kSpent);
+  ConversionAccount account(kSpent);
   const double at_first = account.estimate(200);
   EXPECT_GT(account.estimate(400), at_first);
   for (int i = 0; i < 10; ++i) account.learn(200, 3 * at_first);
   EXPECT_GT(account.estimate(200), 2 * at_first);
-  ConversionAccount quick(0, kSpent);
+  ConversionAccount quick(kSpent);
   for (int i = 0; i < 10; ++i) quick.learn(200, at_first / 3);
   EXPECT_LT(quick.estimate(200), at_first / 2);
   EXPECT_GT(quick.estimate(0), 0);

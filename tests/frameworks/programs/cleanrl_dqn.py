@@ -34,29 +34,24 @@ class ReplayBuffer:
         self.rewards, self.dones = np.zeros(capacity, np.float32), np.zeros(capacity, np.float32)
         self.count = 0
 
-    def add(self, *transition):
-        place = self.count % len(self.rewards)
-        columns = (
+    def columns(self):
+        return (
             self.observations,
             self.next_observations,
             self.actions,
             self.rewards,
             self.dones,
         )
-        for column, value in zip(columns, transition, strict=True):
+
+    def add(self, *transition):
+        place = self.count % len(self.rewards)
+        for column, value in zip(self.columns(), transition, strict=True):
             column[place] = value
         self.count += 1
 
     def sample(self, size):
         chosen = np.random.randint(0, min(self.count, len(self.rewards)), size)
-        columns = (
-            self.observations,
-            self.next_observations,
-            self.actions,
-            self.rewards,
-            self.dones,
-        )
-        return tuple(torch.tensor(column[chosen]) for column in columns)
+        return tuple(torch.tensor(column[chosen]) for column in self.columns())
 
 
 def linear_schedule(start_e, end_e, duration, t):

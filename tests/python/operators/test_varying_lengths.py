@@ -14,6 +14,12 @@ def lengths(count):
     return [(random.randint(4, 8), random.randint(5, 14)) for _ in range(count)]
 
 
+def slices():
+    """Arguments of calls: matrices without their last column, of four shapes."""
+    shapes = [(4, 5), (5, 6), (6, 5), (4, 7), (4, 7), (4, 7)]
+    return [(torch.randn(count, length + 1)[:, :-1],) for count, length in shapes]
+
+
 @differential(hits=14, graphs=2)
 def test_all_but_the_last_token():
     """The rows of such a slice have gaps between them."""
@@ -63,10 +69,7 @@ def test_results_that_share_memory_or_are_copies():
     def step(x):
         return x.reshape(-1), x.flatten()
 
-    calls = []
-    for count, length in [(4, 5), (5, 6), (6, 5), (4, 7), (4, 7), (4, 7)]:
-        calls.append((torch.randn(count, length + 1)[:, :-1],))
-    return Program(step, calls)
+    return Program(step, slices())
 
 
 @differential(hits=2)
@@ -76,10 +79,7 @@ def test_program_that_asks_how_they_lie():
             x = x.contiguous()
         return x.view(-1) * 2, x.stride()
 
-    calls = []
-    for count, length in [(4, 5), (5, 6), (6, 5), (4, 7), (4, 7), (4, 7)]:
-        calls.append((torch.randn(count, length + 1)[:, :-1],))
-    return Program(step, calls)
+    return Program(step, slices())
 
 
 @differential(hits=2)
