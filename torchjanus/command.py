@@ -95,7 +95,9 @@ def _run(name: str, arguments: Sequence[str], stats: Path | None, *, is_module: 
         )
         return 2
     file = _absolute(path)
-    spawned.convert_from_here(path.resolve().parent, stats)
+    # The program of `-m pytest` is what lies where it is started, as `python -m` imports it from there.
+    started = [Path.cwd().resolve()] if is_module else []
+    spawned.convert_from_here([path.resolve().parent, *started], stats)
     sys.argv = [name if spec is None else file, *arguments]
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=file, __spec__=spec, __cached__=None, __annotations__={})

@@ -34,10 +34,10 @@ class _RewritingLoader(importlib.machinery.SourceFileLoader):
 
 
 class _UserFileFinder(importlib.abc.MetaPathFinder):
-    """Finds the modules that lie below the script's folder and are not installed packages."""
+    """Finds the modules that lie below the program's folders and are not installed packages."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.folders = folders
         self.installed = {Path(each).resolve() for each in installed.ALL}
         self.installed.add(Path(__file__).resolve().parent)
 
@@ -51,12 +51,13 @@ class _UserFileFinder(importlib.abc.MetaPathFinder):
         if spec is None or type(spec.loader) is not importlib.machinery.SourceFileLoader:
             return None
         parents = Path(spec.loader.path).resolve().parents
-        if self.folder not in parents or any(place in parents for place in self.installed):
+        is_programs = any(folder in parents for folder in self.folders)
+        if not is_programs or any(place in parents for place in self.installed):
             return None
         spec.loader = _RewritingLoader(fullname, spec.loader.path)
         return spec
 
 
-def install_hook(folder: Path) -> None:
-    """From now on, modules below the folder are imported with their regions, if they are not installed packages."""
-    sys.meta_path.insert(0, _UserFileFinder(folder))
+def install_hook(folders: Sequence[Path]) -> None:
+    """From now on, modules below the folders are imported with their regions, if they are not installed packages."""
+    sys.meta_path.insert(0, _UserFileFinder(folders))

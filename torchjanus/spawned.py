@@ -8,20 +8,21 @@ import multiprocessing.spawn
 import os
 import runpy
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from . import _core, children, clock, importing
 
 
-def convert_from_here(folder: Path, stats: Path | None) -> None:
+def convert_from_here(folders: Sequence[Path], stats: Path | None) -> None:
     """Converts what this process imports from now on, and the processes that it spawns.
 
     Args:
-        folder: The script's; modules below it are the program's own.
+        folders: Modules below them are the program's own, if they are not installed packages.
         stats: Where the program's counters go, if they are wanted; a spawned process writes `stats.<its number>`.
     """
-    importing.install_hook(folder)
+    importing.install_hook(folders)
     _core.open_conversion_account(1e3 * (time.process_time() - clock.began))
     _core.watch_for_entry_points()
     original = multiprocessing.spawn.get_command_line
@@ -31,21 +32,21 @@ def convert_from_here(folder: Path, stats: Path | None) -> None:
         line = original(**arguments)
         if "-c" in line:
             place = line.index("-c") + 1
-            call = f"begin({str(folder)!r}, {file!r}, {os.getpid()})"
+            call = f"begin({[str(each) for each in folders]!r}, {file!r}, {os.getpid()})"
             line[place] = f"from {__name__} import begin\n{call}\n{line[place]}"
         return line
 
     multiprocessing.spawn.get_command_line = get_command_line
 
 
-def begin(folder: str, stats: str | None, parent: int) -> None:
+def begin(folders: Sequence[str], stats: str | None, parent: int) -> None:
     """The first thing that a spawned process does.
 
     Args:
-        folder, stats: As those of `convert_from_here`.
+        folders, stats: As those of `convert_from_here`.
         parent: The process that spawned it.
     """
-    convert_from_here(Path(folder), None if stats is None else Path(stats))
+    convert_from_here([Path(each) for each in folders], None if stats is None else Path(stats))
     _rewrite_main()
     if stats is not None:
         children.StatsFiles(Path(stats), parent)

@@ -39,6 +39,15 @@ class Notebook:
         return self.cell(expression)[0]
 
 
+@pytest.fixture(autouse=True)
+def without_watch() -> Iterator[None]:
+    """The extension starts a watch for the rest of the process, in whose windows other tests' calls stay in Python."""
+    before = torchjanus.options.disabled
+    torchjanus.options.disabled = before | {"entry_points"}
+    yield
+    torchjanus.options.disabled = before
+
+
 @pytest.fixture
 def notebook() -> Iterator[Notebook]:
     notebook = Notebook()

@@ -185,7 +185,7 @@ def test_a_test_run_converts_the_modules_under_test(training: Path) -> None:
         for how in ([], ["-m", "torchjanus", "run", "--stats", "stats.json"])
     ]
     assert printed[0].splitlines()[0] == printed[1].splitlines()[0]
-    assert hits(training / "stats.json") > 0
+    assert hits(training / "stats.json") > 150
 
 
 def test_modules_of_namespace_packages_and_of_zip_archives(tmp_path: Path) -> None:
