@@ -1,16 +1,18 @@
 """Runs the programs of tests/frameworks eagerly and under `torchjanus run`, and compares them.
 
-    python tools/frameworks.py [PROGRAM…] [--rounds N] [--times N…] [--jobs N] [--output FOLDER] [--page]
+    python tools/frameworks.py [PROGRAM…] [--rounds N] [--times N… | --seconds N…] [--jobs N] [--output FOLDER] [--page]
 
 Each round runs each program twice, one after the other: as `python PROGRAM` and as `torchjanus run PROGRAM`, each
 in a process of its own with one thread. What they print must be equal, line by line. Of several rounds the first
 converted run, which finds no compiled kernels on disk, is left out of the figures. `--times 1 5` runs each program
-in its own length and five times as long: its only argument is the count of its steps or epochs. `--jobs`: programs
-that run at once, on a core each. Writes frameworks.json; `--page` makes docs/frameworks.md of it.
+in its own length and five times as long: its only argument is the count of its steps or epochs. `--seconds 10 60`
+gives it that many steps or epochs that it takes about that long eagerly, imports included. `--jobs`: programs that
+run at once, on a core each. Writes frameworks.json; `--page` makes docs/frameworks.md of it.
 """
 
 import argparse
 import concurrent.futures
+import functools
 import importlib.metadata
 import json
 import os
@@ -72,9 +74,45 @@ def length(program: Path) -> int:
     return int(found.group(1))
 
 
-def run(program: Path, cache: Path, *, converted: bool, times: int = 1) -> Run:
+@dataclass(frozen=True)
+class Length:
+    """How long a program runs, and how the table calls that."""
+
+    name: str
+    times: int | None = None
+    seconds: float | None = None
+
+    def count(self, program: Path) -> int | None:
+        """The program's argument; None: its own length."""
+        if self.seconds is not None:
+            return count_for(program, self.seconds)
+        if self.times is None or self.times == 1:
+            return None
+        return self.times * length(program)
+
+
+@functools.cache
+def _seconds_by_count(program: Path) -> tuple[float, float]:
+    """The seconds that the program takes in any case, and those of each step or epoch: of two eager runs."""
+    own, apart = length(program), 4
+    with tempfile.TemporaryDirectory() as cache:
+        short, long = (
+            run(program, Path(cache), converted=False, count=count).processor
+            for count in (own, apart * own)
+        )
+    each = max(long - short, 0.01) / ((apart - 1) * own)
+    return short - each * own, each
+
+
+def count_for(program: Path, seconds: float) -> int:
+    """How many steps or epochs take so long eagerly; never fewer than the program has by itself."""
+    fixed, each = _seconds_by_count(program)
+    return max(length(program), round((seconds - fixed) / each))
+
+
+def run(program: Path, cache: Path, *, converted: bool, count: int | None = None) -> Run:
     """The program in a process of its own; it is told its length only if that is not what it has by itself."""
-    arguments = [] if times == 1 else [str(times * length(program))]
+    arguments = [] if count is None else [str(count)]
     with (
         tempfile.TemporaryDirectory() as folder,
         tempfile.TemporaryFile("w+") as output,
@@ -208,18 +246,19 @@ def _reason(found: Mapping[str, Any], milliseconds: float | None) -> dict[str, A
     }
 
 
-def measure(program: Path, rounds: int, lengths: Sequence[int]) -> dict[str, Any]:
+def measure(program: Path, rounds: int, lengths: Sequence[Length]) -> dict[str, Any]:
     """A program's row of the table: its figures by length, and what its longest run says of its steps."""
     row: dict[str, Any] = {"title": _title(program), "lengths": {}}
-    for times in lengths:
+    for each_length in lengths:
+        count = each_length.count(program)
         with tempfile.TemporaryDirectory() as cache:
             pairs = []
             for _ in range(rounds):
                 eager, converted = (
-                    run(program, Path(cache), converted=each, times=times) for each in (False, True)
+                    run(program, Path(cache), converted=each, count=count) for each in (False, True)
                 )
                 pairs.append((eager, converted))
-        row["lengths"][str(times)] = _figures(pairs)
+        row["lengths"][each_length.name] = {"count": count, **_figures(pairs)}
         row.update(conversion(pairs[-1][1].stats))
     return row
 
@@ -257,11 +296,11 @@ def _title(program: Path) -> str:
     return program.read_text().split('"""')[1].split("\n")[0].rstrip(".")
 
 
-def about(rounds: int, lengths: Sequence[int], jobs: int) -> dict[str, Any]:
+def about(rounds: int, lengths: Sequence[Length], jobs: int) -> dict[str, Any]:
     found = {
         **record.about(rounds),
         "threads": 1,
-        "lengths": list(lengths),
+        "lengths": [each.name for each in lengths],
         "jobs": jobs,
         "packages": {},
     }
@@ -270,13 +309,13 @@ def about(rounds: int, lengths: Sequence[int], jobs: int) -> dict[str, Any]:
     return found
 
 
-def speed(row: Mapping[str, Any], times: int) -> float:
-    found = row["lengths"][str(times)]
+def speed(row: Mapping[str, Any], length: str) -> float:
+    found = row["lengths"][length]
     return found["eager"]["processor"] / found["converted"]["processor"]
 
 
-def table(rows: Mapping[str, Mapping[str, Any]], lengths: Sequence[int]) -> str:
-    heads = "".join(f" eager s, × {times} | converted s | speed |" for times in lengths)
+def table(rows: Mapping[str, Mapping[str, Any]], lengths: Sequence[str]) -> str:
+    heads = "".join(f" {length}: eager s | converted s | speed |" for length in lengths)
     lines = [
         f"| program |{heads} in graphs | graphs | cuts | output |",
         f"|---|{'--:|--:|--:|' * len(lengths)}--:|--:|--:|---|",
@@ -284,8 +323,8 @@ def table(rows: Mapping[str, Mapping[str, Any]], lengths: Sequence[int]) -> str:
     for name, row in rows.items():
         seconds = "".join(
             f" {found['eager']['processor']:.1f} | {found['converted']['processor']:.1f} | "
-            f"{speed(row, int(times)):.2f} × |"
-            for times, found in row["lengths"].items()
+            f"{speed(row, length):.2f} × |"
+            for length, found in row["lengths"].items()
         )
         lines.append(
             f"| [{name}](../tests/frameworks/programs/{name}.py) |{seconds} {row['share']:.0%} | {row['pieces']} | "
@@ -299,15 +338,15 @@ def _output(row: Mapping[str, Any]) -> str:
     return max((each["output"] for each in row["lengths"].values()), key=order.index)
 
 
-def totals(rows: Mapping[str, Mapping[str, Any]], lengths: Sequence[int]) -> str:
+def totals(rows: Mapping[str, Mapping[str, Any]], lengths: Sequence[str]) -> str:
     """One sentence a length, and one on how much ran as graphs."""
     mostly = sum(row["share"] >= 0.9 for row in rows.values())
     lines = [f"Of {len(rows)} programs {mostly} have 90 % of their steps in graphs."]
-    for times in lengths:
-        found = sorted(speed(row, times) for row in rows.values())
+    for length in lengths:
+        found = sorted(speed(row, length) for row in rows.values())
         slower = sum(each < 1 / 1.03 for each in found)
         lines.append(
-            f"At {times} × their length: median {found[len(found) // 2]:.2f} × eager's speed, "
+            f"{length}: median {found[len(found) // 2]:.2f} × eager's speed, "
             f"from {found[0]:.2f} to {found[-1]:.2f}; {slower} take more than 1.03 × eager's time."
         )
     return "\n".join(lines)
@@ -320,9 +359,9 @@ def page(found: Mapping[str, Any]) -> str:
 
 Made by `make bench-frameworks`: programs as users of these packages write them, unmodified, under `torchjanus run`,
 beside the same programs under `python`. Seconds are the processor's, for the whole program: imports, warm-up and
-compilation included, with no compiled kernels on disk. *× {about["lengths"][-1]}*: the same program with that many
-times the steps or epochs. *In graphs*: the share of the steps, or where they are cut, of the time of those.
-*Output*: whether every printed loss, metric and sum of parameters is the same; *close*: to {TOLERANCE:g}. Long
+compilation included, with no compiled kernels on disk. Each program has about as many steps or epochs as take the
+time at the head of the column eagerly. *In graphs*: the share of the steps, or where they are cut, of the time of
+those. *Output*: whether every printed loss, metric and sum of parameters is the same; *close*: to {TOLERANCE:g}. Long
 trainings can differ more: they amplify the rounding of float32.
 
 {table(found["rows"], about["lengths"])}
@@ -337,8 +376,8 @@ trainings can differ more: they amplify the rounding of float32.
 
 def summary(name: str, row: Mapping[str, Any]) -> str:
     figures = "".join(
-        f" {found['eager']['processor']:6.2f} {found['converted']['processor']:6.2f} {speed(row, int(times)):5.2f} ×"
-        for times, found in row["lengths"].items()
+        f" {found['eager']['processor']:6.2f} {found['converted']['processor']:6.2f} {speed(row, length):5.2f} ×"
+        for length, found in row["lengths"].items()
     )
     worst = max(row["lengths"].values(), key=lambda each: each["output"] != "equal")
     errors = [line for each in row["lengths"].values() for line in each["internal_errors"]]
@@ -354,12 +393,16 @@ def main() -> None:
         "programs", nargs="*", help="names in tests/frameworks/programs; all by default"
     )
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument(
+    lengths = parser.add_mutually_exclusive_group()
+    lengths.add_argument(
         "--times",
         type=int,
         nargs="+",
         default=[1],
-        help="lengths of each program, in its own length",
+        help="in lengths that each program has by itself",
+    )
+    lengths.add_argument(
+        "--seconds", type=int, nargs="+", help="that each program takes eagerly, about"
     )
     parser.add_argument("--jobs", type=int, default=1, help="programs that run at once")
     parser.add_argument(
@@ -368,10 +411,15 @@ def main() -> None:
     record.add_output(parser)
     options = parser.parse_args()
     names = options.programs or sorted(each.stem for each in PROGRAMS.glob("*.py"))
-    of_run, rows = about(options.rounds, options.times, options.jobs), {}
+    measured_lengths = (
+        [Length(f"× {each}", times=each) for each in options.times]
+        if options.seconds is None
+        else [Length(f"{each} s", seconds=each) for each in options.seconds]
+    )
+    of_run, rows = about(options.rounds, measured_lengths, options.jobs), {}
 
     def measured(name: str) -> tuple[str, dict[str, Any]]:
-        return name, measure(PROGRAMS / f"{name}.py", options.rounds, options.times)
+        return name, measure(PROGRAMS / f"{name}.py", options.rounds, measured_lengths)
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for name, row in pool.map(measured, names):
