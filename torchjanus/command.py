@@ -1,6 +1,7 @@
 """The command line: `torchjanus run [--explain] SCRIPT ARGS…` runs a script with its loops as graphs."""
 
 import argparse
+import atexit
 import importlib.machinery
 import importlib.util
 import os
@@ -11,7 +12,7 @@ import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import __version__, children, importing, report, spawned
+from . import __version__, children, history, importing, report, spawned
 
 
 def parser() -> argparse.ArgumentParser:
@@ -98,6 +99,9 @@ def _run(name: str, arguments: Sequence[str], stats: Path | None, *, is_module: 
     # The program of `-m pytest` is what lies where it is started, as `python -m` imports it from there.
     started = [Path.cwd().resolve()] if is_module else []
     spawned.convert_from_here([path.resolve().parent, *started], stats)
+    past = history.History(path)
+    past.recall()
+    atexit.register(past.keep)
     sys.argv = [name if spec is None else file, *arguments]
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=file, __spec__=spec, __cached__=None, __annotations__={})

@@ -118,6 +118,8 @@ def stats(f: Any = None) -> dict[str, Any]:
         - `compiling`: whether kernels are being compiled;
         - `milliseconds`: `profiling`, `generating`, `optimising`, `compiling`, and `running` of the graphs;
         - `in_python`: `runs` in Python that were timed, and their `milliseconds`;
+        - `conversion`: under `torchjanus run`, milliseconds of processor time: `spent` on converting it, `saved` by its
+          graphs, and `passed` since its first call; None: it is not on account;
         - `speed`: None, or the milliseconds of a run `as_graph` and `in_python`; whether these took turns (`by_turns`;
           else the second is of a profiled run) and whether that is `decided`;
         - `holds_graphs`: whether it stays imperative because graphs within it take most of its time;

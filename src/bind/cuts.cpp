@@ -92,8 +92,8 @@ void Cuts::add(size_t begin, size_t end, const Dispatcher& seen) {
   segment->dispatcher.inherit(seen);
   segment->dispatcher.roots = seen.roots;
   segment->dispatcher.is_part = true;
-  segment->dispatcher.is_on_account = seen.is_on_account;
-  segment->dispatcher.tensors_of_whole = seen.tensors_in_profiled_run();
+  if (seen.account.is_open()) segment->dispatcher.open_account();
+  segment->dispatcher.account.expect_tensors(seen.account.tensors());
   starting_at_[begin] = segment;
 }
 

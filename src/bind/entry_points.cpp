@@ -117,11 +117,13 @@ class Watch {
   /// Opens or closes a window if that is due. On the main thread, between two instructions.
   void look();
   void on_event(PyFrameObject* frame, int event, PyObject* argument);
+  void expect(std::vector<ExpectedEntryPoint> expected) { expected_ = std::move(expected); }
   void end(const std::string& error) { seen_.error = error; }
   WatchReport told() const;
 
  private:
-  void describe(PyObject* code, const std::string& why_not);
+  void describe(PyObject* code, const std::string& why_not, const std::string& module = {});
+  void convert_expected();
   bool is_due();
   void open(const std::vector<Object>& active);
   void enter(PyFrameObject* frame);
@@ -131,6 +133,7 @@ class Watch {
   void convert_repeated();
   CallTree::Choice choose(PyObject* code);
   void convert(PyObject* code);
+  void convert_function(PyObject* function);
 
   CallTree tree_;
   /// A key of the tree.
@@ -146,6 +149,7 @@ class Watch {
   };
   std::unordered_map<const void*, Known> known_;
   WatchReport seen_;
+  std::vector<ExpectedEntryPoint> expected_;  ///< those that are not defined yet
 
   const double start_ = now();
   double spent_ = 0;      ///< estimated cost of all windows, in milliseconds
@@ -173,7 +177,8 @@ constexpr double kShareInEntryPoints = 0.25;  // chosen, not measured
 bool can_be_paid() {
   const ConversionAccount* const account = conversion_account();
   if (account == nullptr) return true;
-  if (speculate::Dispatcher::is_any_waiting()) return false;  // a region of the script comes first
+  if (speculate::RegionAccount::is_any_waiting())
+    return false;  // a region of the script comes first
   const double used = processor_milliseconds();
   return account->covers(account->estimate(std::nullopt), used, kShareInEntryPoints * used);
 }
@@ -206,6 +211,7 @@ bool Watch::is_due() {
 void Watch::look() {
   if (is_open_ && now() - opened_ > policy::kLongestWindow) close();
   if (has_news_) convert_repeated();
+  if (!expected_.empty()) convert_expected();
   if (!is_due()) return;
   const std::vector<Object> active = active_frames();
   if (!active.empty() && !is_importing(active)) open(active);
@@ -320,9 +326,9 @@ CallTree::Choice Watch::choose(PyObject* code) {
   return Choice::below;
 }
 
-void Watch::describe(PyObject* code, const std::string& why_not) {
+void Watch::describe(PyObject* code, const std::string& why_not, const std::string& module) {
   const auto* fields = reinterpret_cast<PyCodeObject*>(code);
-  const WatchReport::Function seen{speculate::text_of(fields->co_qualname), file_of(code),
+  const WatchReport::Function seen{speculate::text_of(fields->co_qualname), file_of(code), module,
                                    fields->co_firstlineno, why_not};
   if (std::ranges::find(seen_.functions, seen) == seen_.functions.end())
     seen_.functions.push_back(seen);
@@ -334,19 +340,41 @@ WatchReport Watch::told() const {
   return report;
 }
 
+/// Functions that an earlier run has found, if they are defined by now.
+void Watch::convert_expected() {
+  const double start = thread_seconds();
+  const Object function_at = python::import_attribute("torchjanus.history", "function_at");
+  std::erase_if(expected_, [&](const ExpectedEntryPoint& each) {
+    const Object function = python::call(
+        function_at.get(), {python::string(each.module).get(), python::string(each.name).get(),
+                            python::string(each.file).get(), python::integer(each.line).get()});
+    if (!PyFunction_Check(function.get())) return false;
+    convert_function(function.get());
+    return true;
+  });
+  spend_on_conversion(1e3 * (thread_seconds() - start));
+}
+
 void Watch::convert(PyObject* code) {
   known_[code] = {Object::borrow(code), {}};
   const std::vector<Object> functions = functions_with(code);
   if (functions.empty()) return describe(code, "the function is gone");
   // Wrappers of a decorator, for instance: each calls another function.
   if (functions.size() > 1) return describe(code, "several functions share its code");
-  PyObject* function = functions.front().get();
+  convert_function(functions.front().get());
+}
+
+void Watch::convert_function(PyObject* function) {
+  const Object code = Object::borrow(PyFunction_GET_CODE(function));
+  known_[code.get()] = {code, {}};
   const auto [made, why_not] = outline(function, /*may_be_whole=*/true);
-  describe(code, why_not);
+  const Object module = python::attribute(function, "__module__");
+  describe(code.get(), why_not,
+           PyUnicode_Check(module.get()) ? python::to_string(module.get()) : "");
   log("speculate",
       cat("an entry point: ", speculate::describe_object(function), ", ", made.size(), " regions"));
   if (made.empty()) return;
-  known_[code].regions = made;
+  known_[code.get()].regions = made;
   PyObject* replaced = PyFunction_GET_CODE(function);
   known_[replaced] = {Object::borrow(replaced), made};
 }
@@ -397,6 +425,10 @@ void watch_for_entry_points() {
   } catch (const std::system_error&) {
     is_over = true;  // no thread can be started: the program runs as it is
   }
+}
+
+void expect_entry_points(std::vector<ExpectedEntryPoint> expected) {
+  if (watch != nullptr) watch->expect(std::move(expected));
 }
 
 std::optional<WatchReport> watch_report() {

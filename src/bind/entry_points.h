@@ -9,6 +9,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/options.h"
 #include "bind/watch_report.h"
@@ -22,6 +24,15 @@ inline constexpr Switch kEntryPointsSwitch{
 /// From now on the main thread is watched. Costs at most policy::kShareOfWatching of the time.
 /// Again: no-op. Not in children of a fork.
 void watch_for_entry_points();
+
+/// A function that an earlier run of the program has found.
+struct ExpectedEntryPoint {
+  std::string module, name, file;
+  int line = 0;
+};
+
+/// Replaces their code as soon as they are defined, as if they had been found.
+void expect_entry_points(std::vector<ExpectedEntryPoint> expected);
 
 /// What was seen so far; nullopt: nobody watches.
 std::optional<WatchReport> watch_report();

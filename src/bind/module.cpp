@@ -1,9 +1,12 @@
 // The extension module torchjanus._core: start-up of the rooms, and what the Python package uses.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "base/conversion_account.h"
 #include "base/options.h"
@@ -16,6 +19,7 @@
 #include "execute/memory/shared_arena.h"
 #include "jit/object_cache.h"
 #include "speculate/dispatch.h"
+#include "speculate/earlier_runs.h"
 #include "speculate/instrument.h"
 #include "speculate/reason.h"
 #include "speculate/tensor_access.h"
@@ -52,6 +56,24 @@ nb::object told_account() {
   dict["spent"] = account->spent();
   dict["saved"] = account->saved();
   return dict;
+}
+
+/// Elements: (name, file, line, milliseconds spent, saved and passed).
+void recall(
+    const std::vector<std::tuple<std::string, std::string, int, double, double, double>>& told) {
+  std::map<speculate::RegionKey, speculate::EarlierRun> runs;
+  for (const auto& [name, file, line, spent, saved, passed] : told)
+    runs[{name, file, line}] = {spent, saved, passed};
+  speculate::recall(std::move(runs));
+}
+
+/// Elements: (module, name, file, line).
+void expect_entry_points(
+    const std::vector<std::tuple<std::string, std::string, std::string, int>>& told) {
+  std::vector<bind::ExpectedEntryPoint> expected;
+  for (const auto& [module, name, file, line] : told)
+    expected.push_back({module, name, file, line});
+  bind::expect_entry_points(std::move(expected));
 }
 
 nb::object seen_by_watch() {
@@ -140,6 +162,11 @@ NB_MODULE(_core, module) {
              "What converting has cost and saved, in ms, as a dict; None if it is not bounded.");
   module.def("watch_for_entry_points", bind::watch_for_entry_points,
              "Finds functions that packages call in loops, and lets them run as graphs.");
+  module.def("recall", recall, nb::arg("runs"),
+             "What an earlier run has spent on regions and saved: (name, file, line, spent, saved, "
+             "passed), in ms.");
+  module.def("expect_entry_points", expect_entry_points, nb::arg("functions"),
+             "Functions that an earlier run has found: (module, name, file, line).");
   module.def("seen_by_watch", seen_by_watch,
              "What the watch for entry points has seen, as a dict; None if nobody watches.");
   module.def("give_back_free_memory", give_back_free_memory,

@@ -340,7 +340,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     }
     const speculate::Reason* refusal = state.dispatcher.refusal_to_cut();
     if (refusal == nullptr || !state.cuts->possible()) {
-      if (state.dispatcher.is_disabled()) state.dispatcher.give_up_hope();
+      if (state.dispatcher.is_disabled()) state.dispatcher.account.give_up();
       return new_mode(Mode::plain);
     }
     add_callee(state, *refusal);
@@ -479,7 +479,7 @@ PyObject* end(PyObject* object, PyObject* /*unused*/) {
     RegionState& state = state_of(object);
     if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0) {
       state.is_plain = will_not_run_as_graphs(state);
-      if (state.is_plain) state.dispatcher.give_up_hope();
+      if (state.is_plain) state.dispatcher.account.give_up();
     }
     if (Activation* activation = current_activation(state)) {
       finish_profile(*activation);
@@ -666,7 +666,7 @@ std::unique_ptr<RegionState> make_state(PyObject* module,
   state->cuts = std::make_unique<Cuts>(tree, tree->scope->assigned, std::move(bound));
   state->dispatcher.roots = roots_of_call;
   state->dispatcher.is_part = is_part;
-  state->dispatcher.is_on_account = true;
+  state->dispatcher.open_account();
   state->dispatcher.tell = [owner = state.get()](Dispatcher::Describe describe) {
     return guarded([&] { return told(*owner, describe).release(); });
   };
@@ -838,7 +838,7 @@ python::Object region_told(PyObject* region, Dispatcher::Describe describe) {
 void make_part(PyObject* region) { state_of(region).dispatcher.is_part = true; }
 
 void ask_for(PyObject* region) {
-  state_of(region).dispatcher.is_on_account = false;
+  state_of(region).dispatcher.account.close();
   for (const python::Object& part : state_of(region).parts) ask_for(part.get());
 }
 

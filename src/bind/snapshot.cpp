@@ -116,6 +116,17 @@ nb::dict entry_dict(const speculate::Entry& entry) {
   return dict;
 }
 
+/// None: it is not on account.
+nb::object conversion_dict(const speculate::RegionAccount& account) {
+  const auto run = account.told();
+  if (!run) return nb::none();
+  nb::dict dict;
+  dict["spent"] = run->spent;
+  dict["saved"] = run->saved;
+  dict["passed"] = run->passed;
+  return dict;
+}
+
 nb::dict stats_dict(const Dispatcher& dispatcher) {
   nb::dict dict;
   const speculate::Counters& counters = dispatcher.counters();
@@ -140,6 +151,7 @@ nb::dict stats_dict(const Dispatcher& dispatcher) {
   dict["graphs"] = dispatcher.entries().size();
   dict["compiling"] = dispatcher.is_compiling();
   dict["milliseconds"] = duration_dict(dispatcher.durations());
+  dict["conversion"] = conversion_dict(dispatcher.account);
   nb::list reasons;
   for (const Dispatcher::Noted& each : dispatcher.reasons()) reasons.append(reason_dict(each));
   dict["reasons"] = reasons;
@@ -179,6 +191,7 @@ nb::dict seen_function_dict(const WatchReport::Function& function) {
   nb::dict dict;
   dict["name"] = text(function.name);
   dict["file"] = text(function.file);
+  dict["module"] = text(function.module);
   dict["line"] = function.line;
   dict["why_not"] = text(function.why_not);
   return dict;

@@ -10,7 +10,7 @@ namespace janus::bind {
 struct WatchReport {
   /// A function that was called again and again, and what became of it.
   struct Function {
-    std::string name, file;
+    std::string name, file, module;
     int line = 0;
     std::string why_not;  ///< "": its code was replaced
     bool operator==(const Function&) const = default;

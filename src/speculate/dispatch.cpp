@@ -44,23 +44,6 @@ std::vector<Dispatcher*>& registry() {
 
 double first_profile = -1, first_graph = -1;
 
-// What is done on account (base/conversion_account.h); chosen, not measured.
-
-/// Calls before one is profiled: of what is called once or twice, no graph would ever run.
-constexpr uint64_t kCallsBeforeProfiling = 2;
-/// Share of the time so far that a graph may cost: what has run for some time will run as long
-/// again.
-constexpr double kShareThatGraphsCost = 1;
-/// Milliseconds of processor time between two questions whether the account covers a graph.
-constexpr double kBetweenQuestions = 5;
-constexpr uint64_t kMostCallsBetweenQuestions = 1 << 16;
-/// Share of the time that a region takes for which others wait.
-constexpr double kShareOfMain = 0.3;
-/// Milliseconds for which they wait, after it has asked for a graph.
-constexpr double kStillWaiting = 500;
-/// The program's milliseconds when such a region asked last; negative: none has.
-double last_waiting = -1;
-
 /// Whether no later call can change the reason.
 bool is_permanent(ReasonCode code) {
   return code == ReasonCode::no_source || code == ReasonCode::generator ||
@@ -180,10 +163,7 @@ Dispatcher::Dispatcher(std::string name, std::string file, int line, DispatchOpt
   registry().push_back(this);
 }
 
-Dispatcher::~Dispatcher() {
-  reserve(0);
-  std::erase(registry(), this);
-}
+Dispatcher::~Dispatcher() { std::erase(registry(), this); }
 
 thread_local Dispatcher::GraphRuns Dispatcher::graph_runs;
 
@@ -206,7 +186,7 @@ Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
     Attempt attempt = attempt_unguarded(call, committed);
     if (attempt.otherwise == Otherwise::profile) {
       graph_runs_before_ = graph_runs;
-      if (account() != nullptr) profile_began_ = processor_milliseconds();
+      account.begin_profiled_run();
     }
     return attempt;
   } catch (const StrictFallback& fallback) {
@@ -383,7 +363,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
   if (!failure) {
     ++entry->hits;
     ++counters_.hits;
-    if (entry->hits == 1 && account() != nullptr) account()->succeeded();
+    if (entry->hits == 1) account.graph_ran_first();
     save(taken);
     penalty_ = std::max(0, penalty_ - 1);
     pause_ = 0;
@@ -402,7 +382,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
     throw python::ErrorSet();
   }
   ++entry->aborts;
-  if (ConversionAccount* const paying = account()) paying->spend(taken);
+  account.spend_on_bailout(taken);
   switch (failure->kind) {
     case Failure::Kind::guard: {
       const auto id = static_cast<size_t>(failure->guard);
@@ -559,8 +539,7 @@ Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environ
       call, [&](const std::string& path, PyObject* object) { observations_.see(path, object); });
   compiling_ = entry;
   if (!admit()) {
-    if (const ConversionAccount* paying = account())
-      reserve(std::max(0.0, paying->estimate(tensors_) - spent_on_last_));
+    account.reserve_for_kernels();
     return {};
   }
   Attempt attempt;
@@ -578,9 +557,8 @@ bool Dispatcher::admit() {
   const auto milliseconds = compiling_->compiled_in_background();
   if (!milliseconds) return false;
   durations_.compiling += *milliseconds;
-  spend(*milliseconds);
-  reserve(0);
-  learn_cost();
+  account.spend_on_graph(*milliseconds);
+  account.complete_graph();
   ++news_;
   entries_.push_front(std::exchange(compiling_, nullptr));
   if (entries_.size() > policy::kMostEntries) entries_.pop_back();
@@ -589,8 +567,8 @@ bool Dispatcher::admit() {
 
 std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& chosen) {
   const Flag generating(generating_);
-  spent_on_last_ = 0;
-  const Spending spending([&](double milliseconds) { spend(milliseconds); });
+  account.begin_graph();
+  const Spending spending([&](double milliseconds) { account.spend_on_graph(milliseconds); });
   const TimeBudget budget(time_for_graph(is_part));
   std::optional<Reason> reason;
   // If the general form can't be converted, makes a graph for these very values.
@@ -746,104 +724,26 @@ bool Dispatcher::may_generate() const {
 
 bool Dispatcher::can_afford_generation() {
   const double most = policy::kFreeGeneration + policy::kShareOfGeneration * (now() - first_met_);
-  return (!times_decide || spent_on_graphs_ <= most) && is_covered();
-}
-
-ConversionAccount* Dispatcher::account() const {
-  return is_on_account ? conversion_account() : nullptr;
+  return (!times_decide || account.spent_on_graphs() <= most) && is_covered();
 }
 
 bool Dispatcher::is_covered() {
-  const ConversionAccount* const paying = account();
-  if (paying == nullptr) return true;
   // The first graph fits too few calls: without a more general one it was made in vain.
   if (counters_.generated == 1) return true;
-  const double used = processor_milliseconds();
-  if (used_before_ == 0) used_before_ = used;
-  std::optional<double> tensors;
-  if (least_profiled_ != 0) tensors = tensors_;
-  if (!tensors && tensors_of_whole != 0) tensors = tensors_of_whole;
-  const double cost = paying->estimate(tensors);
-  const double so_far = time_so_far(used);
-  if (counters_.calls > kCallsBeforeProfiling && kShareThatGraphsCost * so_far >= cost &&
-      paying->covers(cost, used, so_far)) {
-    wait_ = 0;
-    return true;
-  }
-  const bool is_main = so_far > kShareOfMain * (used - used_before_);
-  if (counters_.calls > kCallsBeforeProfiling && is_main) last_waiting = used;
-  wait_for_account(used);
+  const bool has_graph = !entries_.empty() || is_compiling();
+  if (account.covers_graph(counters_.calls, /*may_wait=*/!has_graph)) return true;
+  measurement_.skipped();
   return false;
 }
 
-void Dispatcher::give_up_hope() {
-  if (ConversionAccount* const paying = account()) paying->failed();
-}
-
-bool Dispatcher::is_any_waiting() {
-  return last_waiting >= 0 && processor_milliseconds() - last_waiting < kStillWaiting;
-}
-
-double Dispatcher::time_so_far(double used) const {
-  const double whole = used - used_before_;
-  if (least_profiled_ == 0) return whole;
-  return std::min(whole, static_cast<double>(counters_.calls) * least_profiled_);
-}
-
-/// As many calls as pass in some milliseconds: a loop of short calls does not pay for questions.
-void Dispatcher::wait_for_account(double used) {
-  measurement_.skipped();  // nor does a graph that fits no more say how fast graphs are
-  if (!entries_.empty() || is_compiling()) return;
-  const bool is_soon = used - looked_ < kBetweenQuestions;
-  wait_ = is_soon ? std::min(2 * wait_ + 1, kMostCallsBetweenQuestions) : wait_ / 2;
-  calls_to_wait_ = wait_;
-  looked_ = used;
-}
-
-void Dispatcher::spend(double milliseconds) {
-  spent_on_graphs_ += milliseconds;
-  spent_on_last_ += milliseconds;
-  if (ConversionAccount* const paying = account()) paying->spend(milliseconds);
-}
-
-void Dispatcher::reserve(double milliseconds) {
-  if (ConversionAccount* const paying = account()) paying->reserve(milliseconds - reserved_);
-  reserved_ = milliseconds;
-}
-
-void Dispatcher::learn_cost() {
-  if (ConversionAccount* const paying = account()) paying->learn(tensors_, spent_on_last_);
-}
-
-/// Against the profiled runs, without what hooks cost them.
 void Dispatcher::save(double milliseconds) {
-  ConversionAccount* const paying = account();
-  if (paying == nullptr || least_profiled_ == 0) return;
   const AbTest& test = measurement_.test();
-  const double in_python = test.has_both() ? test.with_old() : least_profiled_;
-  paying->save(in_python - milliseconds);
-}
-
-/// What is beyond the fastest run is the price of the copies with hooks; all of the first run,
-/// until there is another one.
-void Dispatcher::note_profiled_time() {
-  ConversionAccount* const paying = account();
-  if (paying == nullptr) return;
-  const double used =
-      simulated_processor ? simulated_processor->of_run : processor_milliseconds() - profile_began_;
-  const double without_hooks = (1 - policy::kShareOfHooks) * used;
-  const bool is_first = least_profiled_ == 0;
-  least_profiled_ = is_first ? without_hooks : std::min(least_profiled_, without_hooks);
-  const double of_program = is_first                  ? 0
-                            : counters_.profiled == 1 ? 2 * least_profiled_
-                                                      : least_profiled_;
-  paying->spend(used - of_program);
+  account.save(milliseconds, test.has_both() ? std::optional(test.with_old()) : std::nullopt);
 }
 
 void Dispatcher::profile_finished(double milliseconds) {
   saw_tensor_ |= ProfileRun::tensors_seen() != tensors_before_;
-  tensors_ = static_cast<double>(ProfileRun::tensors_seen() - tensors_before_);
-  note_profiled_time();
+  account.end_profiled_run(ProfileRun::tensors_seen() - tensors_before_);
   durations_.profiling += milliseconds;
   ++counters_.profiled;
   profiled_ = milliseconds;
@@ -873,7 +773,7 @@ void Dispatcher::disable(Reason reason) {
   note(reason);
   entries_.clear();
   compiling_.reset();
-  reserve(0);
+  account.release_reserve();
   fall_back(reason);
   is_disabled_ = true;
 }
@@ -882,7 +782,7 @@ void Dispatcher::start_over(Reason reason) {
   note(std::move(reason));
   entries_.clear();
   compiling_.reset();
-  reserve(0);
+  account.release_reserve();
   outgrown_.reset();
   is_disabled_ = is_cut_ = is_unstable_ = holds_graphs_ = pending_ = false;
   runs_left_ = options_.profile_runs;
@@ -900,7 +800,7 @@ void Dispatcher::start_over(Reason reason) {
 void Dispatcher::disable_as_cut() {
   entries_.clear();
   compiling_.reset();
-  reserve(0);
+  account.release_reserve();
   is_disabled_ = is_cut_ = true;
 }
 
@@ -946,7 +846,7 @@ void Dispatcher::note(Reason unlocated) {
 Dispatcher::Attempt Dispatcher::out_of_memory(bool committed) {
   PyErr_Clear();
   compiling_.reset();
-  reserve(0);
+  account.release_reserve();
   pause();
   retry_at_ = counters_.calls + policy::kCallsWithoutMemory;
   try {

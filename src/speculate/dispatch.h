@@ -18,12 +18,12 @@
 #include <string>
 #include <vector>
 
-#include "base/conversion_account.h"
 #include "base/policy.h"
 #include "speculate/ab_measurement.h"
 #include "speculate/entry.h"
 #include "speculate/observations.h"
 #include "speculate/reason.h"
+#include "speculate/region_account.h"
 
 namespace janus::speculate {
 
@@ -83,13 +83,10 @@ class Dispatcher {
   void count_passed() { ++counters_.passed; }
   /// Whether this call skips attempt(), since the account did not cover a graph just before.
   bool waits() {
-    if (calls_to_wait_ == 0) return false;
-    --calls_to_wait_;
+    if (!account.waits()) return false;
     ++counters_.calls;
     return true;
   }
-  /// Whether one that takes a good part of the time waits for the account.
-  static bool is_any_waiting();
   /// Tries to run the call as a graph. Never throws. The call's facts_key must be set.
   Attempt attempt(const Call& call);
   /// A profiled call has ended, possibly by an exception, after so many milliseconds.
@@ -122,13 +119,10 @@ class Dispatcher {
   using Describe = PyObject* (*)(const Dispatcher&);
   std::function<PyObject*(Describe describe)> tell;
   bool is_part = false;  ///< of a cut function, whose report includes it
-  /// Nobody asked for its conversion: the process's account pays for it, if there is one.
-  bool is_on_account = false;
-  /// Of a segment: tensors in a profiled run of the whole, by which its own cost is estimated.
-  double tensors_of_whole = 0;
-  double tensors_in_profiled_run() const { return tensors_; }
-  /// The code is given up, and no part of it is left to try.
-  void give_up_hope();
+  /// What converting it costs and saves.
+  RegionAccount account;
+  /// The process's account pays: for an owner whose conversion nobody asked for.
+  void open_account() { account.open({name_, file_, line_}); }
 
   const std::string& name() const { return name_; }
   const std::string& file() const { return file_; }
@@ -225,20 +219,8 @@ class Dispatcher {
   bool may_generate() const;
   /// Whether generating has taken no more than its share of the program's time.
   bool can_afford_generation();
-  /// The account that pays for the work; null: what it costs is not bounded.
-  ConversionAccount* account() const;
-  /// Whether the account covers the next graph, and the calls so far were worth one. If not, the
-  /// next calls wait.
+  /// Whether the account covers the next graph.
   bool is_covered();
-  /// Milliseconds that all calls took so far, or would have in Python; an upper bound before one
-  /// is profiled.
-  double time_so_far(double used) const;
-  void wait_for_account(double used);
-  void spend(double milliseconds);
-  /// Sets aside what the kernels that are compiling will cost; 0: nothing is compiling.
-  void reserve(double milliseconds);
-  void learn_cost();
-  void note_profiled_time();
   /// A run as a graph that took so many milliseconds.
   void save(double milliseconds);
   void penalise(int amount, const std::string& why);
@@ -292,16 +274,6 @@ class Dispatcher {
   Counters counters_;
   Durations durations_;
   InPython in_python_;
-  double spent_on_graphs_ = 0;  ///< milliseconds of processor time
-  double spent_on_last_ = 0;    ///< the same, of the last graph
-  double reserved_ = 0;         ///< for the kernels of that graph
-  double tensors_ = 0;          ///< that the last profiled run has seen
-  double least_profiled_ = 0;   ///< milliseconds of the fastest profiled run; 0: none yet
-  double profile_began_ = 0;    ///< the program's milliseconds
-  double used_before_ = 0;      ///< the program's milliseconds at the first call
-  double looked_ = 0;           ///< the program's milliseconds when the account was asked last
-  uint64_t wait_ = 0;           ///< calls between two such questions
-  uint64_t calls_to_wait_ = 0;  ///< calls left until the next one
 };
 
 }  // namespace janus::speculate
