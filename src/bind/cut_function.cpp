@@ -2,6 +2,7 @@
 
 #include "base/options.h"
 #include "bind/converted_functions.h"
+#include "python/gc_pause.h"
 #include "speculate/describe.h"
 #include "speculate/instrument.h"
 #include "syntax/source.h"
@@ -21,6 +22,7 @@ PyObject* forward_of(PyObject* module) {
 /// `may_be_whole`: a copy whose body is one region is wanted even if that can't be cut.
 std::optional<CutFunction> make(PyObject* function, bool may_be_whole) {
   if (makes_generator(PyFunction_GET_CODE(function))) return std::nullopt;
+  const python::GcPause pause;
   const syntax::Source& source = syntax::source_of(function);
   if (source.tree == nullptr || source.tree->function == nullptr) return std::nullopt;
   const Object definition = syntax::definition_of(function);

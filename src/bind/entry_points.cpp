@@ -23,6 +23,7 @@
 #include "base/thread_time.h"
 #include "bind/cut_function.h"
 #include "bind/region.h"
+#include "python/gc_pause.h"
 #include "python/object.h"
 #include "speculate/describe.h"
 #include "speculate/dispatch.h"
@@ -393,6 +394,7 @@ void end_watch(const std::string& error) {
 int look(void* /*unused*/) {
   is_posted = false;
   const python::ErrorScope scope;
+  const python::GcPause pause;
   try {
     watch->look();
   } catch (const python::ErrorSet&) {

@@ -14,6 +14,7 @@
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
+#include "python/gc_pause.h"
 #include "speculate/active_tracer.h"
 #include "speculate/describe.h"
 #include "speculate/hooks.h"
@@ -567,6 +568,7 @@ bool Dispatcher::admit() {
 
 std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& chosen) {
   const Flag generating(generating_);
+  const python::GcPause pause;
   account.begin_graph();
   const Spending spending([&](double milliseconds) { account.spend_on_graph(milliseconds); });
   const TimeBudget budget(time_for_graph(is_part));

@@ -22,6 +22,7 @@
 #include <unordered_map>
 
 #include "base/options.h"
+#include "python/gc_pause.h"
 #include "speculate/hooks.h"
 #include "syntax/compile.h"
 #include "syntax/convert.h"
@@ -605,6 +606,7 @@ Object function_with(const Object& code, PyObject* original) {
 
 Object instrumented_function(PyObject* function) {
   const python::ErrorScope scope;
+  const python::GcPause pause;
   try {
     PyObject* code = PyFunction_GET_CODE(function);
     if (syntax::original_code(code) != code) return Object::borrow(function);

@@ -133,9 +133,13 @@ class Converter {
     throw UnsupportedSyntax(python::type_name(ast));
   }
 
-  /// The attribute, or null where it is missing or None.
+  /// The attribute, or null where it is missing or None. What a node was given is in its __dict__,
+  /// which is read at a third of the price; the rest are defaults of its class.
   Object field(PyObject* ast, const char* name) {
-    Object value = python::try_attribute(ast, module_.field_name(name));
+    PyObject* key = module_.field_name(name);
+    const Object given = python::check(PyObject_GenericGetDict(ast, nullptr));
+    Object value = python::dict_item(given.get(), key);
+    if (!value) value = python::try_attribute(ast, key);
     return value.is(Py_None) ? Object() : value;
   }
 
@@ -388,9 +392,12 @@ Object AstBuilder::make(const char* type, const std::vector<Field>& fields,
     set("end_lineno", python::integer(span->end_line).get());
     set("end_col_offset", python::integer(span->end_column).get());
   }
-  PyObject* cls = module.class_named(type);
+  auto* cls = reinterpret_cast<PyTypeObject*>(module.class_named(type));
   TORCHJANUS_CHECK(cls != nullptr, "syntax: the ast module has no class ", type);
-  return python::check(PyObject_Call(cls, python::tuple({}).get(), keywords.get()));
+  // The constructor would look up each name among the fields of the class and set it by itself.
+  Object node = python::check(PyType_GenericNew(cls, nullptr, nullptr));
+  python::check_status(PyObject_GenericSetDict(node.get(), keywords.get(), nullptr));
+  return node;
 }
 
 }  // namespace janus::syntax

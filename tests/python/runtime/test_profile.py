@@ -458,6 +458,23 @@ def test_tests_of_python_pass_in_a_profile_run(name):
 
 
 # --- torch ----------------------------------------------------------------------------------------
+def test_copies_start_no_garbage_collections():
+    """Each would walk the objects of the program, and run its finalizers earlier than eagerly."""
+    begun = []
+    before = gc.get_threshold()
+    gc.collect()
+    gc.callbacks.append(lambda phase, info: begun.append(phase))
+    gc.set_threshold(20, 5, 5)
+    try:
+        copy = support.instrumented(textwrap.dedent)
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.pop()
+    assert copy is not None
+    assert begun.count("start") <= 2  # what stands around the call here may start them
+    assert gc.isenabled()
+
+
 def test_a_training_step():
     torch = pytest.importorskip("torch")
 
