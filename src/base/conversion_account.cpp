@@ -12,7 +12,7 @@ namespace {
 // higher ones. First graphs of seven programs took 0.2 to 0.7 ms for each tensor.
 
 /// Beyond what is free: the share of the program's time.
-constexpr double kShare = 0.03;
+constexpr double kShare = 0.02;
 /// Beyond both: the share of the time in code that may become faster.
 constexpr double kShareOfHopeful = 0.25;
 /// Milliseconds of a graph, and of each tensor in its profiled run, before any graph was made.

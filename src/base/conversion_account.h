@@ -1,7 +1,7 @@
 // What converting may cost a program that did not ask for it.
 //
 // `torchjanus run` converts on its own account, in milliseconds of processor time. The account has
-// enough for one graph, a small share of what the program has used so far, and what graphs have
+// enough to begin, a small share of what the program has used so far, and what graphs have
 // saved. All work on converting is paid from it. Work begins only if the account covers its
 // estimated cost. A region may overdraw it by a share of its own time, as it will probably run as
 // long again. Each region that is given up halves that share. So a program that gains nothing is
@@ -20,8 +20,9 @@ inline constexpr Switch kBudgetSwitch{
 
 class ConversionAccount {
  public:
-  /// Milliseconds that may be spent in any case: about what the graph of one step costs.
-  static constexpr double kFree = 500;
+  /// Milliseconds that may be spent in any case: about what starting and watching cost until a
+  /// first profiled run.
+  static constexpr double kFree = 150;
 
   /// `spent`: milliseconds on starting torchjanus.
   explicit ConversionAccount(double spent) : spent_(spent) {}

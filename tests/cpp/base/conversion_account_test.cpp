@@ -33,7 +33,7 @@ TEST(ConversionAccount, SpendingNeverExceedsTheShare) {
   ConversionAccount account(kSpent);
   for (double used = 0; used < 1e6; used += 7) {
     if (account.covers(90, used, 0)) account.spend(90);
-    EXPECT_LE(account.spent(), kSpent + 100 + 0.03 * used);
+    EXPECT_LE(account.spent(), kSpent + 100 + 0.02 * used);
   }
 }
 

@@ -4,6 +4,9 @@ The processor's time is simulated, as in runtime/test_conversion_account.py.
 """
 
 import functools
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -139,6 +142,49 @@ def test_nothing_is_kept_without_an_account(account: Callable, tmp_path: Path) -
     past.regions["step", "model.py", 3] = (300.0, 100.0, 5000.0)
     past.keep()
     assert history.History(tmp_path / "program.py").regions == {}
+
+
+PACKAGE = """
+class Trainer:
+    def step(self, w):
+        loss = ((w - 1) ** 2).sum()
+        loss.backward()
+        w.grad = None
+        return loss.item()
+"""
+
+PROGRAM = """
+import time
+import torch
+from trainkit import Trainer
+
+trainer, w, total = Trainer(), torch.zeros(3, requires_grad=True), 0.0
+for _ in range(3):
+    time.sleep(0.05)  # a look at what is defined is due
+    for _ in range(10):
+        total += trainer.step(w)
+print(total)
+"""
+
+
+def test_functions_that_were_found_are_replaced_at_once(account: Callable, tmp_path: Path) -> None:
+    """Without a window of the watch, for which such a short program leaves no time."""
+    account()
+    program, package = tmp_path / "main" / "program.py", tmp_path / "installed" / "trainkit.py"
+    for file, text in ((program, PROGRAM), (package, PACKAGE)):
+        file.parent.mkdir()
+        file.write_text(text)
+    past = history.History(program)
+    past.entry_points = [
+        ("trainkit", name, str(package), 3) for name in ("Trainer.step", "Trainer.gone")
+    ]
+    past.keep()
+    command = [sys.executable, "-m", "torchjanus", "run", "--stats", "stats.json", str(program)]
+    environment = os.environ | {"PYTHONPATH": str(package.parent)}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    told = json.loads((tmp_path / "stats.json").read_text())["functions"]
+    # The loop around the calls becomes a graph in turn.
+    assert [each["calls"] > 0 for each in told if each["name"] == "Trainer.step"] == [True]
 
 
 def wrapped(function: Callable) -> Callable:
