@@ -106,14 +106,16 @@ bool changes_items_alone(const Dictionary& items, PyObject* method, const std::s
   return name == "__init__" && arguments.positional.size() == 1 && arguments.keywords.empty();
 }
 
-/// The items of an object whose class is derived from dict, for a method that is called as
-/// `dict.method(object)`. Objects that existed before the call may be read, objects of the run also
-/// changed; null for others.
+/// The items of an object whose class is derived from dict or list, for a method that is called as
+/// `dict.method(object)`. Objects that existed before the call may be read; objects of the run,
+/// derived from dict, also changed. Null for others.
 Value items_for_method(Interpreter& interpreter, PyObject* method, const std::string& name,
                        const CallArguments& arguments) {
   static const std::set<std::string_view> reading = {
       "get", "keys", "values", "items", "__getitem__", "__contains__", "__len__", "__iter__"};
   const Value& self = arguments.positional[0];
+  if (PyDescr_TYPE(method) == &PyList_Type)
+    return reading.contains(name) ? held_elements(interpreter, self) : nullptr;
   if (name == "__getitem__" && special_method(interpreter, self, "__missing__") != nullptr)
     return nullptr;
   const auto* instance = as<Instance>(self);

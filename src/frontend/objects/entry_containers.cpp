@@ -83,7 +83,8 @@ std::shared_ptr<Sequence> elements_at_entry(Interpreter& interpreter, const Know
     sequence->elements = ElementList(std::move(elements));
     return sequence;
   }
-  const Py_ssize_t length = PyObject_Size(object);
+  // The class may have a `__len__` of its own.
+  const Py_ssize_t length = is_deque(object) ? PyObject_Size(object) : Py_SIZE(object);
   if (length > Interpreter::most_rounds())
     interpreter.refuse(ReasonCode::limit, cat("a container of ", length, " elements"));
   if (is_deque(object)) {
@@ -177,6 +178,13 @@ Value open_container(Interpreter& interpreter, const Value& value) {
     return open_sequence(interpreter, *known);
   if (is_plain_dict(object)) return open_dict(interpreter, *known);
   return value;
+}
+
+std::shared_ptr<Sequence> held_elements(Interpreter& interpreter, const Value& object) {
+  const auto* known = as<Known>(object);
+  if (known == nullptr || known->source == nullptr || !PyList_Check(known->object.get()))
+    return nullptr;
+  return elements_at_entry(interpreter, *known);
 }
 
 std::shared_ptr<Dictionary> held_items(Interpreter& interpreter, const Value& object) {

@@ -648,6 +648,24 @@ class Upper(collections.OrderedDict):
         super().__setitem__(key.upper(), value)
 
 
+class Chain(list):
+    def __call__(self, x):
+        for factor in self:
+            x = x * factor
+        return x
+
+
+@converted("class derived from list")
+def own_list():
+    chain = Chain([2.0, 3.0])
+    return lambda x, n: chain(x) * len(chain) + chain[0]
+
+
+@otherwise("class derived from list")
+def own_list_made():
+    return lambda x, n: Chain([n])(x.exp())
+
+
 @converted("class derived from dict")
 def derived_dict():
     def step(x, n):

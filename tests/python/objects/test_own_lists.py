@@ -1,0 +1,92 @@
+"""Objects that existed before the call, of the program's own classes derived from list."""
+
+from differential import Program, differential
+
+import torch
+
+
+def batches(count=8):
+    return [(torch.randn(3, 4),) for _ in range(count)]
+
+
+class Chain(list):
+    """As the lists of processors that transformers generates by."""
+
+    def __call__(self, x, **options):
+        for each in self:
+            x = each(x, **options)
+        return x
+
+    def scaled(self, x):
+        return x * len(self)
+
+
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return x * self.factor
+
+
+class Shifted:
+    def __init__(self, by):
+        self.by = by
+
+    def __call__(self, x):
+        return x + self.by
+
+
+@differential(hits=5, graphs=1)
+def test_called_for_each_element():
+    chain = Chain([Scaled(2.0), Shifted(torch.randn(4)), Scaled(0.5)])
+    chain.name = "chain"
+
+    def step(x):
+        return chain(x), chain.scaled(x), chain[1].by, chain[-1](x), chain.name, len(chain[1:])
+
+    return Program(step, batches(), watch=[chain])
+
+
+@differential(hits=12)
+def test_elements_that_change():
+    chain = Chain([Scaled(2.0), Shifted(1.0)])
+
+    def step(x):
+        return chain(x), Scaled in [type(each) for each in chain]
+
+    def grow():
+        chain.append(Scaled(3.0))
+
+    def replace():
+        chain[0] = Shifted(2.0)
+
+    return Program(step, [*batches(), grow, *batches(), replace, *batches()], watch=[chain])
+
+
+@differential(hits=5)
+def test_an_iteration_of_the_class_itself():
+    class Backwards(Chain):
+        def __iter__(self):
+            return reversed([*list.__iter__(self)])
+
+        def __len__(self):
+            return 7
+
+    chain = Backwards([Scaled(2.0), Shifted(1.0)])
+
+    def step(x):
+        return chain(x) * len(chain)
+
+    return Program(step, batches(), watch=[chain])
+
+
+@differential(reasons=["unknown_callable"])
+def test_written():
+    chain = Chain([Scaled(2.0)])
+
+    def step(x):
+        chain.append(Scaled(x.sum().item()))
+        return chain(x)
+
+    return Program(step, batches(), watch=[chain])
