@@ -1,11 +1,13 @@
 """Context managers of Python's library as programs, where its own code looks at more than can be known.
 
 The front end inlines `leave_all` in the place of contextlib.ExitStack.__exit__. An exception in one of the calls is
-refused there, so what Python does then is not written here.
+refused there, so what Python does then is not written here. `push_entered` is the end of ExitStack.enter_context, for
+contexts that the interpreter enters itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 
@@ -25,3 +27,8 @@ def leave_all(
             is_handled = True
             kind = exception = traceback = None
     return is_raised and is_handled
+
+
+def push_entered(stack: ExitStack, leave: Callable[..., bool]) -> None:
+    """Notes how a context is left that was entered."""
+    stack._exit_callbacks.append((True, leave))  # type: ignore[attr-defined]

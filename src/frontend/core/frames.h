@@ -39,7 +39,7 @@ struct Frame {
   Value returned;                ///< by `return`
   std::vector<Value> arguments;  ///< for super(): the first positional argument
   std::vector<Value>* yielded = nullptr;  ///< of a generator: where its values go
-  /// Of a generator that is a context manager: what stands between its two halves.
+  /// Of a generator whose consumer runs it: what that does with each value.
   std::function<void(const Value&)> at_yield;
   Value raised;                ///< by `raise`, or what else ended a statement so
   std::vector<Value> handled;  ///< exceptions whose handlers are being run, the outermost first
@@ -96,8 +96,8 @@ class Frames {
   Value run_frame(Frame& frame, const std::function<Value()>& body);
   /// Goes on in a frame that is not the innermost one, for as long as the body takes.
   void in_frame(Frame& frame, const std::function<void()>& body);
-  /// Frame::at_yield of the generator that is called next.
-  std::function<void(const Value&)> at_next_yield;
+  /// What is done with the frame and the body of the generator that is called next.
+  std::function<Value(Frame&, const syntax::Body&)> at_next_generator;
 
   // --- giving up
   [[noreturn]] void refuse(ReasonCode code, std::string details) const;

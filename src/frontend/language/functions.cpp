@@ -83,10 +83,8 @@ void remember_arguments(Frame& frame, const syntax::Tree& tree, const syntax::Ar
 /// Runs a generator to its end at once. The program must not be able to tell that from running it
 /// later: the generator may read, but neither compute tensors nor change anything.
 Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& body) {
-  if (interpreter.at_next_yield) {  // it is a context manager, and not run ahead
-    frame.at_yield = std::exchange(interpreter.at_next_yield, nullptr);
-    return interpreter.run_frame(frame, [&] { return run_body(interpreter, &body, nullptr); });
-  }
+  if (interpreter.at_next_generator)  // its consumer runs it, and not ahead
+    return std::exchange(interpreter.at_next_generator, nullptr)(frame, body);
   if (interpreter.at_entry()) interpreter.refuse(ReasonCode::generator, frame.name);
   auto yielded = std::make_shared<std::vector<Value>>();
   frame.yielded = yielded.get();
@@ -113,6 +111,10 @@ Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& 
 }
 
 }  // namespace
+
+Value run_generator_body(Interpreter& interpreter, Frame& frame, const syntax::Body& body) {
+  return interpreter.run_frame(frame, [&] { return run_body(interpreter, &body, nullptr); });
+}
 
 Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code,
                const CallArguments& arguments) {

@@ -18,6 +18,9 @@ Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code
 Value inline_function(Interpreter& interpreter, PyObject* function, const Source* source,
                       const CallArguments& arguments);
 
+/// Runs all of a generator's body in its frame.
+Value run_generator_body(Interpreter& interpreter, Frame& frame, const syntax::Body& body);
+
 /// The function that a `def` or `lambda` of the program makes.
 Value make_closure(Interpreter& interpreter, const std::string& name,
                    const syntax::Arguments& arguments, const syntax::Scope* scope,

@@ -1,12 +1,23 @@
-// The consumer leaves what it does with a value in `at_next_yield`; the generator's frame calls it
-// at each `yield`.
+// The consumer leaves in `at_next_generator` what it does with the generator's frame and body: it
+// runs all of it, with something to do at each `yield`, or divides it at its `yield`.
 #include "frontend/language/generators.h"
 
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "frontend/control/branches.h"
+#include "frontend/control/outcomes.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
 #include "frontend/language/arguments.h"
+#include "frontend/language/assignment.h"
+#include "frontend/language/conditions.h"
+#include "frontend/language/contexts.h"
 #include "frontend/language/evaluation.h"
+#include "frontend/language/functions.h"
+#include "frontend/language/handlers.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/values/constants.h"
 
@@ -51,12 +62,184 @@ bool for_each_yielded(Interpreter& interpreter, const syntax::Expression& expres
   interpreter.at(expression);
   Frame& frame = interpreter.frame();
   const Awaiting nothing(interpreter, Awaiting::What::nothing);
-  interpreter.at_next_yield = [&](const Value& value) {
-    interpreter.in_frame(frame, [&] { body(value); });
+  interpreter.at_next_generator = [&](Frame& generator, const syntax::Body& statements) {
+    generator.at_yield = [&](const Value& value) {
+      interpreter.in_frame(frame, [&] { body(value); });
+    };
+    return run_generator_body(interpreter, generator, statements);
   };
   call(interpreter, callee, arguments);
   return true;
 }
+
+namespace {
+
+/// A generator that is run to its `yield`, and from there to its end: two halves, with what it
+/// yields to between them. The `yield` stands in statements that have a beginning and an end.
+class Halved {
+ public:
+  explicit Halved(Frame frame) : frame_(std::move(frame)) {}
+
+  /// Gives what is yielded.
+  Value begin(Interpreter& interpreter, const syntax::Body& body);
+  /// Goes on where it yielded, or raises the exception there; null: none. Gives whether the
+  /// generator has handled it.
+  Value end(Interpreter& interpreter, const Value& exception);
+  bool handles() const { return handles_; }
+
+ private:
+  /// What is left of a statement: says how it ends where its `yield` ended so.
+  using Rest = std::function<Completion(Interpreter&, Completion)>;
+
+  Rest begin_body(Interpreter& interpreter, const syntax::Body& body);
+  Rest begin_statement(Interpreter& interpreter, const syntax::Statement& statement);
+  Rest begin_try(Interpreter& interpreter, const syntax::Try& statement);
+  Rest begin_with(Interpreter& interpreter, const syntax::With& with, size_t index);
+  Rest begin_yield(Interpreter& interpreter, const syntax::Yield& node);
+  [[noreturn]] void refuse(Interpreter& interpreter) const {
+    interpreter.refuse(ReasonCode::generator, frame_.name);
+  }
+
+  Frame frame_;
+  Value yielded_;
+  Rest rest_;
+  size_t scopes_ = 0;     ///< how many are open around it
+  bool handles_ = false;  ///< the second half may handle an exception
+};
+
+const syntax::Yield* yield_of(const syntax::Statement& statement) {
+  const auto* expression = syntax::try_as<syntax::Expr>(&statement);
+  return expression == nullptr ? nullptr : syntax::try_as<syntax::Yield>(expression->value);
+}
+
+/// Whether the statement has a `yield` in a place where it can be divided. Elsewhere a `yield` is
+/// refused as it is come to.
+bool is_divided(const syntax::Statement& statement) {
+  const auto has_one = [](const syntax::Body& body) {
+    return std::ranges::any_of(body, [](const auto* inner) { return is_divided(*inner); });
+  };
+  if (const auto* node = syntax::try_as<syntax::Try>(&statement)) return has_one(node->body);
+  if (const auto* node = syntax::try_as<syntax::With>(&statement)) return has_one(node->body);
+  if (const auto* node = syntax::try_as<syntax::If>(&statement))
+    return has_one(node->body) || has_one(node->orelse);
+  return yield_of(statement) != nullptr;
+}
+
+Value Halved::begin(Interpreter& interpreter, const syntax::Body& body) {
+  scopes_ = interpreter.open_scopes();
+  return interpreter.run_frame(frame_, [&] {
+    const Awaiting nothing(interpreter, Awaiting::What::nothing);
+    try {
+      rest_ = begin_body(interpreter, body);
+    } catch (const Raised&) {
+      refuse(interpreter);
+    }
+    if (rest_ == nullptr)
+      interpreter.refuse(ReasonCode::would_raise, "RuntimeError: generator didn't yield");
+    if (interpreter.open_scopes() != scopes_)
+      interpreter.refuse(ReasonCode::generator, "a context manager that yields in a branch");
+    return yielded_;
+  });
+}
+
+/// Null: it was run to its end, and no `yield` was come to.
+Halved::Rest Halved::begin_body(Interpreter& interpreter, const syntax::Body& body) {
+  for (size_t i = 0; i < body.size(); ++i) {
+    if (!is_divided(*body[i])) {
+      if (execute(interpreter, *body[i]) != Completion::normal)
+        interpreter.refuse(ReasonCode::would_raise, "RuntimeError: generator didn't yield");
+      continue;
+    }
+    Rest inner = begin_statement(interpreter, *body[i]);
+    if (inner == nullptr) continue;  // an `if` whose other side yields
+    return [inner = std::move(inner), &body, i](Interpreter& later, Completion ended) {
+      ended = inner(later, ended);
+      for (size_t next = i + 1; next < body.size() && ended == Completion::normal; ++next)
+        ended = execute(later, *body[next]);
+      return ended;
+    };
+  }
+  return nullptr;
+}
+
+Halved::Rest Halved::begin_statement(Interpreter& interpreter, const syntax::Statement& statement) {
+  interpreter.at(statement);
+  if (const auto* node = syntax::try_as<syntax::Try>(&statement))
+    return begin_try(interpreter, *node);
+  if (const auto* node = syntax::try_as<syntax::With>(&statement))
+    return begin_with(interpreter, *node, 0);
+  if (const auto* node = syntax::try_as<syntax::If>(&statement))
+    return begin_body(interpreter,
+                      test(interpreter, *node->test, node->fact) ? node->body : node->orelse);
+  return begin_yield(interpreter, *yield_of(statement));
+}
+
+Halved::Rest Halved::begin_yield(Interpreter& interpreter, const syntax::Yield& node) {
+  yielded_ = node.value == nullptr ? interpreter.none() : evaluate(interpreter, *node.value);
+  return [](Interpreter&, Completion ended) { return ended; };
+}
+
+Halved::Rest Halved::begin_try(Interpreter& interpreter, const syntax::Try& statement) {
+  const size_t forks = frame_.forks.size();
+  handles_ = handles_ || !statement.handlers.empty();
+  const InTry within(interpreter, statement);
+  Rest inner = begin_body(interpreter, statement.body);
+  if (inner == nullptr) refuse(interpreter);
+  return [inner = std::move(inner), &statement, forks](Interpreter& later, Completion ended) {
+    {
+      const InTry within_again(later, statement);
+      ended = inner(later, ended);
+    }
+    return end_try(later, statement, forks, ended);
+  };
+}
+
+Halved::Rest Halved::begin_with(Interpreter& interpreter, const syntax::With& with, size_t index) {
+  if (index == with.items.size()) {
+    Rest inner = begin_body(interpreter, with.body);
+    if (inner == nullptr) refuse(interpreter);
+    return inner;
+  }
+  const Value manager = evaluate(interpreter, *with.items[index].context_expr);
+  interpreter.at(with);
+  const Entered entered = enter_context(interpreter, manager);
+  handles_ = handles_ || entered.handles;
+  const InContext within(interpreter, entered);
+  const syntax::Expression* target = with.items[index].optional_vars;
+  if (target != nullptr) assign(interpreter, *target, entered.value);
+  Rest inner = begin_with(interpreter, with, index + 1);
+  return [inner = std::move(inner), &with, entered](Interpreter& later, Completion ended) {
+    {
+      const InContext within_again(later, entered);
+      ended = inner(later, ended);
+    }
+    return leave_context(later, with, entered, ended);
+  };
+}
+
+Value Halved::end(Interpreter& interpreter, const Value& exception) {
+  if (interpreter.open_scopes() != scopes_)
+    interpreter.refuse(ReasonCode::generator, "a context manager that is left in a branch");
+  const Value ended = interpreter.run_frame(frame_, [&] {
+    if (exception != nullptr) frame_.raised = exception;
+    Completion completion =
+        rest_(interpreter, exception == nullptr ? Completion::normal : Completion::raise_);
+    if (completion == Completion::normal) {
+      frame_.returned = interpreter.none();
+      completion = Completion::return_;
+    }
+    return outcome_of(interpreter, completion);
+  });
+  value_where_returned(interpreter, ended);
+  return interpreter.boolean(exception != nullptr);
+}
+
+/// Whether generators treat it as their own end.
+bool ends_generators(const Value& exception) {
+  return PyErr_GivenExceptionMatches(class_of_exception(exception), PyExc_StopIteration) != 0;
+}
+
+}  // namespace
 
 Value call_generator_context(Interpreter& interpreter, const CallArguments& arguments) {
   if (arguments.positional.size() != 3 || !is_generator_function(arguments.positional[0]))
@@ -70,19 +253,24 @@ Value call_generator_context(Interpreter& interpreter, const CallArguments& argu
   for (const auto& [name, value] : keywords->items)
     given.keywords.emplace_back(text_of(name.get()), value);
   auto context = std::make_shared<ContextManager>();
-  context->around = [function, given](Interpreter& inner, const ContextManager::Body& body) {
-    Frame& outer = inner.frame();
-    const Awaiting nothing(inner, Awaiting::What::nothing);
-    const size_t scopes = inner.open_scopes();
-    bool yields = false;
-    inner.at_next_yield = [&](const Value& value) {
-      if (yields || inner.open_scopes() != scopes)
-        inner.refuse(ReasonCode::generator, "a context manager that yields twice or in a branch");
-      yields = true;
-      inner.in_frame(outer, [&] { body(value); });
+  auto halved = std::make_shared<std::unique_ptr<Halved>>();
+  context->enter = [function, given, halved, self = context.get()](Interpreter& inner) {
+    inner.at_next_generator = [&](Frame& frame, const syntax::Body& body) {
+      *halved = std::make_unique<Halved>(std::move(frame));
+      Value yielded = (*halved)->begin(inner, body);
+      self->handles = (*halved)->handles();
+      return yielded;
     };
-    call(inner, function, given);
-    if (!yields) inner.refuse(ReasonCode::would_raise, "RuntimeError: generator didn't yield");
+    const Awaiting nothing(inner, Awaiting::What::nothing);
+    return call(inner, function, given);
+  };
+  context->leave = [halved](Interpreter& inner, const CallArguments& leaving) -> Value {
+    const bool raises = leaving.positional.size() == 3 && !is_none(leaving.positional[1]);
+    const Value exception = raises ? leaving.positional[1] : nullptr;
+    if (*halved == nullptr || (raises && ends_generators(exception)))
+      inner.refuse(ReasonCode::generator, "a context manager that is left in a branch");
+    const std::unique_ptr<Halved> generator = std::move(*halved);
+    return generator->end(inner, exception);
   };
   return context;
 }

@@ -1,12 +1,11 @@
-// `try`, `with`, `raise` and `assert`: what is done where a block of statements ends, on each of
-// its sides. An exception is handled where the interpreter comes to a handler of its class.
+// `try`, `raise` and `assert`: what is done where a block of statements ends, on each of its sides.
+// An exception is handled where the interpreter comes to a handler of its class.
 #include "frontend/language/handlers.h"
 
 #include "frontend/control/branches.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
-#include "frontend/language/assignment.h"
 #include "frontend/language/conditions.h"
 #include "frontend/language/evaluation.h"
 #include "frontend/objects/attributes.h"
@@ -17,135 +16,13 @@ namespace janus::frontend {
 
 using python::Object;
 
-namespace {
-
-bool always(Completion) { return true; }
-
-/// Propagates the exception; refuses if no outer handler takes it.
+/// Refuses if no outer handler takes it.
 Completion propagate(Interpreter& interpreter) {
   PyObject* const type = class_of_exception(interpreter.frame().raised);
   if (!is_awaited(interpreter, type))
     interpreter.refuse(ReasonCode::would_raise,
                        cat("a raised ", reinterpret_cast<PyTypeObject*>(type)->tp_name));
   return Completion::raise_;
-}
-
-// --- with ---------------------------------------------------------------------------------------
-
-Completion execute_with_items(Interpreter& interpreter, const syntax::With& with, size_t index);
-
-/// Runs the inside of a `with` item and says how it ends, also where an expression raises: in the
-/// next item, or in the target of `as`.
-Completion execute_inside(Interpreter& interpreter, const syntax::With& with, size_t index,
-                          const Value& entered) {
-  const syntax::Expression* target = with.items[index].optional_vars;
-  try {
-    if (target != nullptr) assign(interpreter, *target, entered);
-    return execute_with_items(interpreter, with, index + 1);
-  } catch (const Raised& raised) {
-    interpreter.frame().raised = raised.exception;
-    return Completion::raise_;
-  }
-}
-
-/// torch.no_grad and the like: the interpreter keeps their state.
-Completion execute_mode(Interpreter& interpreter, const syntax::With& with, size_t index,
-                        ContextManager& context) {
-  const size_t forks = interpreter.frame().forks.size();
-  const Modes before = interpreter.modes;
-  const Value entered = context.enter(interpreter);
-  const Completion completion = execute_inside(interpreter, with, index, entered);
-  bool is_left = false;
-  return on_each_side(interpreter, forks, completion, always, [&](Completion ended) {
-    if (!std::exchange(is_left, true)) {
-      context.exit(interpreter);
-    } else {
-      interpreter.modes = before;
-    }
-    return ended;
-  });
-}
-
-/// A context manager that is a generator: its second half runs after the body of the `with`.
-Completion execute_around(Interpreter& interpreter, const syntax::With& with, size_t index,
-                          ContextManager& context) {
-  const syntax::Expression* target = with.items[index].optional_vars;
-  const size_t forks = interpreter.frame().forks.size();
-  Completion completion = Completion::normal;
-  context.around(interpreter, [&](const Value& entered) {
-    if (target != nullptr) assign(interpreter, *target, entered);
-    completion = execute_with_items(interpreter, with, index + 1);
-    close_forks(interpreter, forks, completion);
-  });
-  return completion;
-}
-
-/// The arguments of `__exit__`; the traceback is not known.
-CallArguments leaving_arguments(Interpreter& interpreter, Completion completion) {
-  if (completion != Completion::raise_) {
-    const Value none = interpreter.none();
-    return {.positional = {none, none, none}, .keywords = {}};
-  }
-  const Value exception = interpreter.frame().raised;
-  const Value traceback = std::make_shared<Native>(
-      "a traceback", [](Interpreter& inner, const CallArguments&) -> Value {
-        inner.refuse(ReasonCode::would_raise, "TypeError: a traceback is called");
-      });
-  return {.positional = {type_of(interpreter, exception), exception, traceback}, .keywords = {}};
-}
-
-/// Calls `__exit__` after the body ended with `completion`.
-Completion leave_manager(Interpreter& interpreter, const syntax::With& with, const Value& exit,
-                         Completion ended) {
-  interpreter.at(with);
-  Frame& frame = interpreter.frame();
-  const Value returned = frame.returned, exception = frame.raised;
-  try {
-    const Value answer = call(interpreter, exit, leaving_arguments(interpreter, ended));
-    frame.returned = returned;
-    frame.raised = exception;
-    if (ended != Completion::raise_) return ended;
-    return truth(interpreter, answer, -1) ? Completion::normal : propagate(interpreter);
-  } catch (const Raised& raised) {
-    frame.raised = raised.exception;
-    return propagate(interpreter);
-  }
-}
-
-Completion execute_manager(Interpreter& interpreter, const syntax::With& with, size_t index,
-                           const Value& manager) {
-  Value exit = special_method(interpreter, manager, "__exit__");
-  Value enter = special_method(interpreter, manager, "__enter__");
-  if (enter == nullptr || exit == nullptr)
-    interpreter.refuse(ReasonCode::unknown_callable, "a context manager");
-  const Value entered = call(interpreter, enter, {});
-  // A side on which that raised is none that is left here.
-  const size_t forks = interpreter.frame().forks.size();
-  Completion completion = Completion::normal;
-  {
-    const Awaiting awaiting(interpreter, Awaiting::What::exceptions);
-    completion = execute_inside(interpreter, with, index, entered);
-  }
-  return on_each_side(interpreter, forks, completion, always, [&](Completion ended) {
-    return leave_manager(interpreter, with, exit, ended);
-  });
-}
-
-/// The items from `index` on, then the body: each manager's exit runs after what it surrounds.
-Completion execute_with_items(Interpreter& interpreter, const syntax::With& with, size_t index) {
-  if (index == with.items.size()) return execute(interpreter, with.body);
-  Value manager = evaluate(interpreter, *with.items[index].context_expr);
-  interpreter.at(with);
-  auto* context = as<ContextManager>(manager);
-  if (context == nullptr) return execute_manager(interpreter, with, index, manager);
-  return context->around ? execute_around(interpreter, with, index, *context)
-                         : execute_mode(interpreter, with, index, *context);
-}
-
-}  // namespace
-
-Completion execute_with(Interpreter& interpreter, const syntax::With& with) {
-  return execute_with_items(interpreter, with, 0);
 }
 
 // --- raise --------------------------------------------------------------------------------------
@@ -267,12 +144,15 @@ Completion run_last(Interpreter& interpreter, const syntax::Body& body, Completi
 Completion execute_try(Interpreter& interpreter, const syntax::Try& statement) {
   const size_t forks = interpreter.frame().forks.size();
   Completion completion = Completion::normal;
-  if (statement.handlers.empty()) {
-    completion = execute(interpreter, statement.body);
-  } else {
-    const Awaiting awaiting(interpreter, Awaiting::What::exceptions);
+  {
+    const InTry within(interpreter, statement);
     completion = execute(interpreter, statement.body);
   }
+  return end_try(interpreter, statement, forks, completion);
+}
+
+Completion end_try(Interpreter& interpreter, const syntax::Try& statement, size_t forks,
+                   Completion completion) {
   const auto goes_on = [&](Completion ended) {
     return ended == Completion::raise_ ? !statement.handlers.empty()
                                        : ended == Completion::normal && !statement.orelse.empty();
@@ -282,6 +162,7 @@ Completion execute_try(Interpreter& interpreter, const syntax::Try& statement) {
                                        : execute(interpreter, statement.orelse);
   });
   if (statement.finalbody.empty()) return completion;
+  const auto always = [](Completion) { return true; };
   return on_each_side(interpreter, forks, completion, always, [&](Completion ended) {
     return run_last(interpreter, statement.finalbody, ended);
   });

@@ -1,14 +1,35 @@
-// `try`, `with`, `raise` and `assert`: what ends blocks of statements, and what is done at their
-// ends. An exception that the program does not handle is left to eager execution.
+// `try`, `raise` and `assert`: what ends blocks of statements, and what is done at their ends. An
+// exception that the program does not handle is left to eager execution.
 #pragma once
 
+#include <optional>
+
+#include "frontend/core/exceptions.h"
 #include "frontend/core/interpreter.h"
 
 namespace janus::frontend {
 
-Completion execute_with(Interpreter& interpreter, const syntax::With& with);
 Completion execute_try(Interpreter& interpreter, const syntax::Try& statement);
 Completion execute_raise(Interpreter& interpreter, const syntax::Raise& statement);
 Completion execute_assert(Interpreter& interpreter, const syntax::Assert& statement);
+
+/// While it lives, what is interpreted stands in the body of that `try`.
+class InTry {
+ public:
+  InTry(Interpreter& interpreter, const syntax::Try& statement) {
+    if (!statement.handlers.empty()) awaiting_.emplace(interpreter, Awaiting::What::exceptions);
+  }
+
+ private:
+  std::optional<Awaiting> awaiting_;
+};
+
+/// What follows the body of a `try`, which ended by `completion`: says how the statement ends.
+/// `forks`: how many the frame had before it.
+Completion end_try(Interpreter& interpreter, const syntax::Try& statement, size_t forks,
+                   Completion completion);
+
+/// The exception of the frame at hand goes on to an outer handler.
+Completion propagate(Interpreter& interpreter);
 
 }  // namespace janus::frontend

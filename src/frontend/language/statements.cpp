@@ -4,6 +4,7 @@
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
 #include "frontend/language/assignment.h"
+#include "frontend/language/contexts.h"
 #include "frontend/language/control_flow.h"
 #include "frontend/language/evaluation.h"
 #include "frontend/language/functions.h"

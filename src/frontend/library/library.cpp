@@ -5,6 +5,7 @@
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
+#include "frontend/language/contexts.h"
 #include "frontend/language/functions.h"
 #include "frontend/language/generators.h"
 #include "frontend/library/special_callables.h"
@@ -82,6 +83,18 @@ Value call_exit_stack(Interpreter& interpreter, const Arguments& arguments) {
   return inline_function(interpreter, program, nullptr, arguments);
 }
 
+/// contextlib.ExitStack.enter_context of what the interpreter knows as a context manager.
+Value call_enter_context(Interpreter& interpreter, const Arguments& arguments) {
+  static PyObject* const program = imported("torchjanus.contexts.push_entered");
+  if (arguments.positional.size() != 2 || as<ContextManager>(arguments.positional[1]) == nullptr)
+    return nullptr;
+  const Entered entered = enter_context(interpreter, arguments.positional[1]);
+  const Awaiting nothing(interpreter, Awaiting::What::nothing);
+  inline_function(interpreter, program, nullptr,
+                  {.positional = {arguments.positional[0], entered.exit}, .keywords = {}});
+  return entered.value;
+}
+
 /// What the class gives for a lazy property of torch.distributions: an object that only its class
 /// is asked for, made anew by each look.
 Value call_lazy_property(Interpreter& interpreter, const Arguments& arguments) {
@@ -113,6 +126,7 @@ std::span<const SpecialCallable> library_callables() {
       {"types.SimpleNamespace", make_namespace},
       {"contextlib._GeneratorContextManager", call_generator_context},
       {"contextlib.ExitStack.__exit__", call_exit_stack},
+      {"contextlib.ExitStack.enter_context", call_enter_context},
       {"types.MethodType", call_method_type},
       {"torch.distributions.utils._lazy_property_and_property", call_lazy_property},
       {"torch.autograd.profiler.record_function", call_no_context},

@@ -357,9 +357,9 @@ struct ContextManager final : AbstractValue {
   ContextManager() : AbstractValue(kKind) {}
   std::function<Value(Interpreter&)> enter;
   std::function<void(Interpreter&)> exit;
-  /// Of a generator, in place of both: runs what it surrounds, given what it yields.
-  using Body = std::function<void(const Value&)>;
-  std::function<void(Interpreter&, const Body&)> around;
+  /// Of a generator, in place of `exit`: its `__exit__`.
+  Native::Function leave;
+  bool handles = false;  ///< Once it is entered: `leave` may handle an exception.
   /// It can decorate functions: each call then runs between enter and exit.
   bool decorates = false;
 };

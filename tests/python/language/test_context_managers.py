@@ -117,23 +117,193 @@ def test_scope_that_does_not_yield():
 
 
 @differential(reasons=["would_raise"])
-def test_scope_around_what_raises():
+def test_scope_that_does_not_always_yield():
+    """The run decides it; Python raises where it does not."""
+
+    @contextlib.contextmanager
+    def scope(x):
+        if x.sum() > 0:
+            return
+        yield 2.0
+
+    def step(x):
+        with scope(x) as factor:
+            return x * factor
+
+    return Program(step, batches(14))
+
+
+@differential(hits=4)
+def test_scope_that_handles_what_raises():
+    log = []
+
+    @contextlib.contextmanager
+    def scope(name):
+        try:
+            yield
+        except ValueError as error:
+            log.append((name, type(error).__name__))
+        else:
+            log.append(name)
+        finally:
+            log.append("left")
+
+    def step(x, flag):
+        y = x.exp()
+        with scope("outer"), scope("inner"):
+            y = y * 2
+            if flag:
+                raise ValueError("three")
+            y = y * 3
+        return y
+
+    return Program(step, [(*each, True) for each in batches()], watch=[log])
+
+
+@differential(hits=8)
+def test_scope_around_what_raises_now_and_then():
+    """One side of a branch leads through the generator's handler."""
+    log = []
+
+    @contextlib.contextmanager
+    def scope():
+        log.append("entered")
+        with contextlib.suppress(KeyError):
+            yield
+        log.append("left")
+
+    def step(x):
+        with scope():
+            if x.sum() > 0:
+                raise KeyError("positive")
+            x = x * 2
+        return x + 1
+
+    return Program(step, batches(14), watch=[log])
+
+
+@differential(hits=4)
+def test_scope_that_raises_again():
     log = []
 
     @contextlib.contextmanager
     def scope():
         try:
             yield
+        except KeyError as error:
+            log.append("translated")
+            raise ValueError("another") from error
+        finally:
+            log.append("left")
+
+    def step(x):
+        y = x.exp()
+        try:
+            with scope():
+                y = y * 2
+                raise KeyError("one")
         except ValueError:
-            log.append("caught")
+            y = y * 3
+        return y
+
+    return Program(step, batches(), watch=[log])
+
+
+@differential(reasons=["would_raise"])
+def test_scope_around_what_nobody_handles():
+    log = []
+
+    @contextlib.contextmanager
+    def scope():
+        try:
+            yield
+        finally:
+            log.append("left")
 
     def step(x):
         with scope():
-            if x.shape[0] == 3:
-                raise ValueError("three")
+            raise ValueError("three")
         return x * 2
 
     return Program(step, batches(6), watch=[log])
+
+
+@differential(reasons=["generator"])
+def test_scope_around_the_end_of_an_iteration():
+    @contextlib.contextmanager
+    def scope():
+        try:
+            yield
+        except StopIteration:
+            pass
+
+    def step(x):
+        y = x.exp()
+        try:
+            with scope():
+                raise StopIteration
+        except StopIteration:
+            y = y * 3
+        return y
+
+    return Program(step, batches())
+
+
+@differential(reasons=["generator"])
+def test_scope_that_raises_before_its_yield():
+    @contextlib.contextmanager
+    def scope(names):
+        try:
+            yield names["missing"]
+        except KeyError:
+            yield "missing"
+
+    def step(x):
+        with scope({}) as name:
+            return x * 2, name
+
+    return Program(step, batches())
+
+
+@differential(reasons=["generator"])
+def test_scope_that_yields_in_a_loop():
+    @contextlib.contextmanager
+    def scope(names):
+        for name in names:
+            yield name
+
+    def step(x):
+        with scope(["one"]) as name:
+            return x * 2, name
+
+    return Program(step, batches())
+
+
+@differential(hits=4)
+def test_scope_whose_yields_stand_on_two_sides():
+    log = []
+
+    @contextlib.contextmanager
+    def scope(fast):
+        if fast:
+            log.append("fast")
+            try:
+                yield 2.0
+            finally:
+                log.append("no longer")
+        else:
+            context = contextlib.nullcontext
+            with context(), torch.no_grad():
+                yield 3.0
+        log.append("left")
+
+    def step(x, w):
+        with scope(True) as first, scope(False) as second:
+            y = x * w * first * second
+        return y, y.requires_grad, (w * 2).requires_grad
+
+    w = torch.randn(4, requires_grad=True)
+    return Program(step, [(*each, w) for each in batches()], watch=[log])
 
 
 class Recorded:
@@ -203,6 +373,80 @@ def test_another_context_on_the_exit_stack():
         state.context = contextlib.nullcontext(3.0)
 
     return Program(step, [*batches(5), change, *batches(5)])
+
+
+@differential(hits=4, graphs=1)
+def test_generators_and_modes_on_an_exit_stack():
+    """As accelerate's `accumulate` has them."""
+    state = {"depth": 0}
+    log = []
+
+    @contextlib.contextmanager
+    def deeper(by):
+        state["depth"] += by
+        try:
+            yield by
+        finally:
+            state["depth"] -= by
+            log.append(by)
+
+    @contextlib.contextmanager
+    def accumulating(*depths):
+        with contextlib.ExitStack() as stack:
+            for depth in depths:
+                stack.enter_context(deeper(depth))
+            stack.enter_context(torch.no_grad())
+            yield len(depths)
+
+    def step(x, w):
+        with accumulating(1, 2) as count:
+            y = x * w * count * state["depth"]
+        return y + state["depth"], y.requires_grad, (w * 2).requires_grad
+
+    w = torch.randn(4, requires_grad=True)
+    return Program(step, [(*each, w) for each in batches()], watch=[state, log])
+
+
+@differential(hits=6)
+def test_one_of_two_contexts_on_an_exit_stack():
+    """Which one it is changes from call to call."""
+    log = []
+
+    @contextlib.contextmanager
+    def quiet():
+        log.append("quiet")
+        yield
+        log.append("loud")
+
+    def step(x, flag):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(contextlib.nullcontext() if flag else quiet())
+            y = x * 2
+        return y
+
+    return Program(step, [(x, i % 2 == 0) for i, (x,) in enumerate(batches(14))], watch=[log])
+
+
+@differential(hits=4)
+def test_an_exit_stack_of_generators_in_a_branch():
+    """They are left on each of its sides."""
+    log = []
+
+    @contextlib.contextmanager
+    def scope():
+        log.append("entered")
+        yield 2
+        log.append("left")
+
+    def step(x):
+        with contextlib.ExitStack() as stack:
+            factor = stack.enter_context(scope())
+            if x.sum() > 0:
+                return x * factor
+            x = x + 1
+        return x
+
+    return Program(step, batches(14), watch=[log])
 
 
 class Failing(Recorded):

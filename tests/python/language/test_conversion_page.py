@@ -1295,11 +1295,20 @@ def object_with_a_state():
     return lambda x, n: x.exp() * copy.copy(state).scale
 
 
-@converted("`contextlib.ExitStack`")
+EXIT_STACK = "`contextlib.ExitStack`, also of generators and of torch's modes"
+
+
+@converted(EXIT_STACK)
 def exit_stack():
+    @contextlib.contextmanager
+    def doubled():
+        yield 2.0
+
     def f(x, n):
         with contextlib.ExitStack() as stack:
-            return x * stack.enter_context(contextlib.nullcontext(2.0))
+            stack.enter_context(torch.no_grad())
+            factor = stack.enter_context(doubled())
+            return x * factor * stack.enter_context(contextlib.nullcontext(2.0))
 
     return f
 
@@ -1312,7 +1321,7 @@ class Unending:
         raise ValueError("it does not end")
 
 
-@otherwise("`contextlib.ExitStack`")
+@otherwise(EXIT_STACK)
 def exit_stack_that_raises():
     def f(x, n):
         y = x.exp()
@@ -1446,14 +1455,14 @@ class Forgiving:
         return kind is KeyError
 
 
-SUPPRESSED = "`contextlib.suppress`, `__exit__` that handles an exception"
+SUPPRESSED = "`contextlib.suppress`, `__exit__` that handles an exception, also a generator's"
 
 
 @converted(SUPPRESSED)
 def suppressed():
     def f(x, n):
         y = x * 3
-        with contextlib.suppress(ValueError), Forgiving():
+        with contextlib.suppress(ValueError), Forgiving(), forgiving():
             if x.sum() > 4 * n:
                 raise ValueError
             y = y * {"a": 2.0}["b"]
@@ -1464,16 +1473,17 @@ def suppressed():
 
 @contextlib.contextmanager
 def forgiving():
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, StopIteration):
         yield
 
 
 @otherwise(SUPPRESSED)
-def suppressed_by_a_generator():
+def end_of_an_iteration_in_a_generator_context():
     def f(x, n):
-        with forgiving():
-            raise ValueError
-        return x * 3
+        y = x * 3
+        with contextlib.suppress(StopIteration), forgiving():
+            raise StopIteration
+        return y
 
     return f
 
@@ -1604,6 +1614,20 @@ def checkpoint_that_counts():
         return x * state.scale
 
     return lambda x, n: checkpoint(inner, x, use_reentrant=False)
+
+
+@otherwise("`with` on a generator that `contextlib.contextmanager` made a context manager")
+def generator_context_in_a_loop():
+    @contextlib.contextmanager
+    def looping():
+        for each in range(1):
+            yield each
+
+    def f(x, n):
+        with looping() as each:
+            return x * each
+
+    return f
 
 
 @converted("`with` on a generator that `contextlib.contextmanager` made a context manager")
