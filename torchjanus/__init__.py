@@ -18,6 +18,7 @@ from . import (
     inference,  # noqa: F401
     leaves,  # noqa: F401
     meta,
+    module_hooks,  # noqa: F401  (what graphs run for backward hooks of modules)
     recurrent,  # noqa: F401  (what graphs run for torch.gru and its like)
 )
 from ._core import Function, Region

@@ -25,6 +25,7 @@ Value run_hooks(Interpreter& interpreter, const std::vector<Value>& hooks, Value
     arguments.positional = {gradient};
     if (is_planted(State::hook, Mutation::not_written)) continue;
     if (is_planted(State::hook, Mutation::twice)) call(interpreter, hook, arguments);
+    interpreter.uncounted_of_next = interpreter.engine_frames;
     Value replaced = call(interpreter, hook, arguments);
     if (as<Tensor>(gradient)->version != version)
       interpreter.refuse(ReasonCode::hook, "a tensor (it changes the gradient in place)");

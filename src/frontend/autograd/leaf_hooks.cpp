@@ -149,6 +149,38 @@ class SideEffectCheck {
   const size_t node_count_ = interpreter_.builder().block().nodes.size();
 };
 
+/// Whether what the function gives depends on nothing but its arguments: its code names, beside its
+/// own variables, modules and what is built in.
+bool is_self_contained(Interpreter& interpreter, const Value& hook) {
+  const auto* known = as<Known>(hook);
+  PyObject* const function = known == nullptr ? nullptr : known->object.get();
+  if (function == nullptr || !PyFunction_Check(function)) return false;
+  if (PyFunction_GetDefaults(function) != nullptr || PyFunction_GetKwDefaults(function) != nullptr)
+    return false;
+  PyObject* const constants =
+      reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))->co_consts;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); ++i)
+    if (PyCode_Check(PyTuple_GET_ITEM(constants, i))) return false;  // a function within
+  const auto code = interpreter.code_of(function, known->source);
+  PyObject* const globals = PyFunction_GET_GLOBALS(function);
+  return std::ranges::all_of(code->tree->scope->names, [&](const auto& name) {
+    if (name.second == syntax::NameKind::free) return false;
+    if (name.second != syntax::NameKind::global) return true;
+    PyObject* const value = PyDict_GetItemString(globals, name.first.c_str());
+    return value == nullptr || PyModule_Check(value);
+  });
+}
+
+/// Whether the hooks see nothing of what other hooks, and Functions, may have changed before.
+bool are_self_contained(Interpreter& interpreter, std::span<const std::shared_ptr<Tensor>> leaves) {
+  return std::ranges::all_of(leaves, [&](const std::shared_ptr<Tensor>& leaf) {
+    if (!hooks_at(interpreter, *leaf, "_post_accumulate_grad_hooks").empty()) return false;
+    return std::ranges::all_of(
+        hooks_at(interpreter, *leaf, "_backward_hooks"),
+        [&](const Value& hook) { return is_self_contained(interpreter, hook); });
+  });
+}
+
 }  // namespace
 
 void in_any_order(Interpreter& interpreter, std::span<const std::shared_ptr<Tensor>> leaves,
@@ -157,9 +189,10 @@ void in_any_order(Interpreter& interpreter, std::span<const std::shared_ptr<Tens
     return interpreter.hooked_leaves.contains(leaf.get());
   });
   if (hooked == 0) return body();
-  if (!interpreter.custom_gradients.empty())
+  const bool is_alone = interpreter.custom_gradients.empty();
+  if (!is_alone && !are_self_contained(interpreter, leaves))
     interpreter.refuse(ReasonCode::hook, "a leaf (beside a Function or a hook of another tensor)");
-  const SideEffectCheck effects(interpreter, leaves, hooked == 1);
+  const SideEffectCheck effects(interpreter, leaves, hooked == 1 && is_alone);
   body();
   effects.check();
 }

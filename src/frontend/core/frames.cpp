@@ -99,6 +99,7 @@ Value Frames::run_frame(Frame& frame, const std::function<Value()>& body) {
   Restore restore{*this, frame_};
   frame_ = &frame;
   frame.open_scopes = scopes_.open_scopes();
+  frame.uncounted = std::exchange(uncounted_of_next, 0);
   deepest = std::max(deepest, ++depth_);
   try {
     return body();

@@ -53,6 +53,8 @@ struct Frame {
   std::vector<std::shared_ptr<Fork>> forks;  ///< tests one side of which has left (branches.h)
   const void* environment = nullptr;         ///< tells apart functions made of the same code
   size_t open_scopes = 0;                    ///< branches and loops around the call
+  /// Frames of torch's own between this one and its caller, which nobody interprets.
+  int uncounted = 0;
   std::shared_ptr<Variables>
       loop;  ///< innermost loop, if it is in the graph: where `break` is noted
   std::shared_ptr<Variables> returning;  ///< innermost loop in the graph: where `return` is noted
@@ -98,6 +100,11 @@ class Frames {
   void in_frame(Frame& frame, const std::function<void()>& body);
   /// What is done with the frame and the body of the generator that is called next.
   std::function<Value(Frame&, const syntax::Body&)> at_next_generator;
+  /// Frame::uncounted of the function that is called next.
+  int uncounted_of_next = 0;
+  /// While backward() runs: how many frames of torch's stand between the program and what
+  /// autograd's engine calls.
+  int engine_frames = 0;
 
   // --- giving up
   [[noreturn]] void refuse(ReasonCode code, std::string details) const;

@@ -203,6 +203,9 @@ void warn(Interpreter& interpreter, const Value& message, const Value& category,
     if (frame->name == "forward" || frame->name.ends_with(".forward"))
       interpreter.refuse(ReasonCode::unknown_callable, "warnings.warn with a stacklevel");
     const Frame* caller = frame->caller;
+    level -= frame->uncounted;
+    if (level <= 1)
+      interpreter.refuse(ReasonCode::unknown_callable, "warnings.warn with a stacklevel");
     if (caller == nullptr || (is_function && caller->caller == nullptr)) break;
     frame = caller;
   }

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/mutation.h"
 #include "frontend/autograd/custom_gradient.h"
@@ -305,8 +306,26 @@ const Value* argument(const CallArguments& arguments, size_t position, std::stri
   return arguments.keyword(name);
 }
 
-/// Tensor.backward(self, gradient, retain_graph, create_graph, inputs)
-Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
+/// While backward() or grad() of torch runs.
+class InEngine {
+ public:
+  InEngine(Interpreter& interpreter, int frames)
+      : interpreter_(interpreter), before_(std::exchange(interpreter.engine_frames, frames)) {}
+  ~InEngine() { interpreter_.engine_frames = before_; }
+  InEngine(const InEngine&) = delete;
+  InEngine& operator=(const InEngine&) = delete;
+
+ private:
+  Interpreter& interpreter_;
+  const int before_;
+};
+
+/// The frames of torch.autograd.backward or grad, and of the function that starts the engine.
+constexpr int kFramesOfFunction = 2;
+
+/// backward(tensor, gradient, retain_graph, create_graph, inputs)
+Value backpropagate(Interpreter& interpreter, const CallArguments& arguments, int frames) {
+  const InEngine engine(interpreter, frames);
   const Awaiting nothing(interpreter, Awaiting::What::nothing);
   refuse_within_autocast(interpreter, "backward()");
   bool create_graph = known_flag(interpreter, argument(arguments, 3, "create_graph"), false);
@@ -333,6 +352,11 @@ Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
   if (!retain) consume(interpreter, outputs.values);
   accumulate(interpreter, leaves, gradients);
   return interpreter.none();
+}
+
+/// Tensor.backward, which calls torch.autograd.backward.
+Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
+  return backpropagate(interpreter, arguments, kFramesOfFunction + 1);
 }
 
 std::vector<Value> tensor_list(Interpreter& interpreter, const Value& value) {
@@ -407,6 +431,7 @@ std::vector<Value> gradient_tensors(Interpreter& interpreter, const Outputs& out
 
 /// torch.autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, ...)
 Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
+  const InEngine engine(interpreter, kFramesOfFunction);
   refuse_within_autocast(interpreter, "torch.autograd.grad");
   const Value* outputs_given = argument(arguments, 0, "outputs");
   const Value* inputs_given = argument(arguments, 1, "inputs");
@@ -471,7 +496,7 @@ Value call_backward_function(Interpreter& interpreter, const CallArguments& argu
   if (tensors == nullptr || as<Tensor>(*tensors) == nullptr || arguments.positional.size() > 1 ||
       !arguments.keywords.empty())
     interpreter.refuse(ReasonCode::autograd, "these arguments of torch.autograd.backward");
-  return call_backward(interpreter, arguments);
+  return backpropagate(interpreter, arguments, kFramesOfFunction);
 }
 
 }  // namespace

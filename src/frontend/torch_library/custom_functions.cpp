@@ -13,6 +13,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/core/tensor_hooks.h"
 #include "frontend/core/torch_objects.h"
+#include "frontend/language/functions.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/torch_library/special_callables.h"
@@ -247,11 +248,20 @@ class Application {
                : std::string();
   }
 
+  /// Whether the backward pass is that of our own programs for what autograd's engine calls
+  /// itself: it calls others from a frame of torch's.
+  bool stands_for_hook() const {
+    static const std::string own = text_of(imported("torchjanus.module_hooks.__name__"));
+    const Object module = python::attribute(as<Known>(function_)->object.get(), "__module__");
+    return text_of(module.get()) == own;
+  }
+
   void add_record() {
     if (record_.outputs.empty()) return;
     record_.backward = [function = function_, context = context_, positions = positions_,
-                        outputs = record_.outputs, count = arguments_.size()](
-                           Interpreter& interpreter, const std::vector<Value>& gradients) {
+                        outputs = record_.outputs, count = arguments_.size(),
+                        is_hook = stands_for_hook()](Interpreter& interpreter,
+                                                     const std::vector<Value>& gradients) {
       context->check_saved(interpreter);
       const GradMode mode(interpreter, false);
       CallArguments arguments;
@@ -267,7 +277,9 @@ class Application {
         arguments.positional.push_back(gradient != nullptr ? gradient : interpreter.none());
         next += differentiable ? 1 : 0;
       }
-      Value result = call(interpreter, attribute(interpreter, function, "backward"), arguments);
+      const Value backward = attribute(interpreter, function, "backward");
+      interpreter.uncounted_of_next = interpreter.engine_frames + (is_hook ? 0 : 1);
+      Value result = call(interpreter, backward, arguments);
       const auto* tuple = as<Sequence>(result);
       std::vector<Value> given = {result};
       if (tuple != nullptr && !tuple->is_list) given = tuple->elements;
@@ -296,6 +308,20 @@ Value call_apply(Interpreter& interpreter, const CallArguments& arguments) {
   if (function == nullptr || !PyType_Check(function->object.get())) return nullptr;
   std::vector<Value> given(arguments.positional.begin() + 1, arguments.positional.end());
   return Application(interpreter, arguments.positional[0], std::move(given)).run();
+}
+
+// --- hooks of modules ---------------------------------------------------------------------------
+
+/// BackwardHook.setup_input_hook and setup_output_hook, by the programs in
+/// torchjanus/module_hooks.py.
+Value call_watch_inputs(Interpreter& interpreter, const CallArguments& arguments) {
+  static PyObject* const program = imported("torchjanus.module_hooks.watch_inputs");
+  return inline_function(interpreter, program, nullptr, arguments);
+}
+
+Value call_watch_outputs(Interpreter& interpreter, const CallArguments& arguments) {
+  static PyObject* const program = imported("torchjanus.module_hooks.watch_outputs");
+  return inline_function(interpreter, program, nullptr, arguments);
 }
 
 // --- hooks --------------------------------------------------------------------------------------
@@ -409,6 +435,8 @@ std::span<const SpecialCallable> custom_gradient_callables() {
       {"torch.autograd.Function.apply.__func__", call_apply},
       {"torch.Tensor.register_hook", call_register_hook},
       {"torch.Tensor.retain_grad", call_retain_grad},
+      {"torch.utils.hooks.BackwardHook.setup_input_hook", call_watch_inputs},
+      {"torch.utils.hooks.BackwardHook.setup_output_hook", call_watch_outputs},
   };
   return table;
 }

@@ -395,10 +395,11 @@ def hooks_with_traces():
     return lambda x, n, w: (leaves[0] * leaves[1] * x).sum().backward()
 
 
-@gap("full backward hooks of modules")
-def full_hook():
-    model = nn.Linear(4, 4)
+@gap("hook of a parameter that reads variables, beside one of a module")
+def beside_full_hook():
+    model, state = nn.Linear(4, 4), {"factor": 2.0}
     model.register_full_backward_hook(lambda module, given, made: None)
+    model.weight.register_hook(lambda gradient: gradient * state["factor"])
     return lambda x, n, w: model(x).sum().backward()
 
 

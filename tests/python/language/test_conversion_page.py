@@ -1630,6 +1630,44 @@ def generator_context_in_a_loop():
     return f
 
 
+FULL_HOOKS = "full backward hooks of modules, and those before their backward pass"
+
+
+def hooked_layer():
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(4, 4)
+    layer.register_full_backward_pre_hook(lambda module, made: (made[0] * 2,))
+    sums = []
+    layer.register_full_backward_hook(lambda module, given, made: sums.append(made[0].sum()))
+    return layer
+
+
+@converted(FULL_HOOKS)
+def full_hooks():
+    layer = hooked_layer()
+
+    def f(x, n):
+        layer.weight.grad = None
+        layer(x * layer.bias).sum().backward()
+        return layer.weight.grad
+
+    return f
+
+
+@otherwise(FULL_HOOKS)
+def full_hook_beside_that_of_a_parameter():
+    layer = hooked_layer()
+    state = State()
+    layer.weight.register_hook(lambda gradient: gradient * state.scale)
+
+    def f(x, n):
+        layer.weight.grad = None
+        layer(x * layer.bias).sum().backward()
+        return layer.weight.grad
+
+    return f
+
+
 @converted("`with` on a generator that `contextlib.contextmanager` made a context manager")
 def generator_context():
     @contextlib.contextmanager

@@ -66,7 +66,7 @@ def double(x):
 def space():
     holder = torch.ones(2)
     hooked = nn.Parameter(torch.ones(2))
-    hooked.register_hook(double)
+    hooked.register_hook(lambda gradient: gradient * holder)
     holder.grad = torch.ones(2)
     return {
         **globals(),
