@@ -3,6 +3,7 @@
 #include "base/mutation.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/resolver.h"
+#include "frontend/values/identity_number.h"
 #include "python/context_variable.h"
 #include "speculate/describe.h"
 #include "speculate/finalizers.h"
@@ -125,6 +126,10 @@ std::vector<const Source*> paths_to(const Frames& frames, const Heap::Table* tab
 void HeapPlaces::write_place(const Heap::Target& target, const Object& key, const Source* at_entry,
                              const Held& held) {
   if (is_there_already(target, key, at_entry, held)) return;
+  // The key of a write is known when the graph is made. (A dict of the run can have such a key.)
+  if (has_identity_number(key.get()))
+    frames_.refuse(ReasonCode::dynamic_value,
+                   "the id of an object as a key of what existed before");
   check_replaced(target, key);
   if (held.is_value())
     for (const Source* path : paths_to(frames_, state_.heap.table(target.table), key, at_entry))

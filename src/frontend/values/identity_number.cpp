@@ -74,6 +74,13 @@ bool is_identity_number(PyObject* object) {
   return object != nullptr && Py_IS_TYPE(object, number_class());
 }
 
+bool has_identity_number(PyObject* object) {
+  if (object == nullptr || !PyTuple_CheckExact(object)) return is_identity_number(object);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+    if (has_identity_number(PyTuple_GET_ITEM(object, i))) return true;
+  return false;
+}
+
 Value numbered_by(PyObject* number) {
   if (!is_identity_number(number)) return nullptr;
   const Numbered& of = numbered(number);

@@ -17,6 +17,8 @@ namespace janus::frontend {
 
 /// Whether it is the number of an object that only the run knows.
 bool is_identity_number(PyObject* object);
+/// Whether it is one, or a tuple with one somewhere in it.
+bool has_identity_number(PyObject* object);
 /// Whose number it is; null if the object has died, or for another object.
 Value numbered_by(PyObject* number);
 /// A new one, of a value that this interpretation has.

@@ -42,6 +42,7 @@ class Cached:
 
 
 Cached.second = vars(Cached)["first"]
+numbered = {}
 
 
 class Holder:
@@ -125,6 +126,7 @@ CASES = {
         Refused("len(slice(1))", "a length"),
         Refused("{1: 2, id([x]): 3}", "the id of an object among other numbers"),
         Refused("global kept; kept = id([x])", "the id of an object that is gone", at_entry=True),
+        Refused("numbered[id([x]), 1] = 2", "the id of an object as a key of what existed before"),
         Refused("str(OrderedDict(a=1).keys())", "a view of a dict of another class"),
         Refused(
             "l = []; t = (l,); l.append(t)\nreturn t",

@@ -3,13 +3,16 @@
 import copy
 import dataclasses
 import functools
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypedDict
 
+import pytest
 import torch.nn.functional as F
 from differential import Program, differential
 
 import torch
+import torchjanus
 from torch import nn
 
 
@@ -147,6 +150,43 @@ def test_an_id_that_outlives_the_run():
         return x * 2, id(made) == holder.number
 
     return Program(step, batches(8))
+
+
+@pytest.mark.parametrize("kind", ["item", "tuple", "update", "set", "ordered", "memo"])
+def test_an_id_is_a_key_of_what_existed_before(kind):
+    by_id, ordered, members, kept = {}, OrderedDict(), set(), []
+
+    def step(x):
+        made = [x.sum()]
+        kept.append(made)
+        if kind == "item":
+            by_id[id(made)] = made
+        elif kind == "tuple":
+            by_id[id(made), "first"] = made
+        elif kind == "update":
+            by_id.update({id(made): made})
+        elif kind == "set":
+            members.add(id(made))
+        elif kind == "ordered":
+            ordered[id(made)] = made
+        else:
+            copy.deepcopy(made, by_id)
+        return x * 2
+
+    converted = torchjanus.function(step)
+    for call in range(8):
+        x = torch.full((2,), float(call))
+        assert converted(x).tolist() == [2 * call, 2 * call]
+    assert [made[0].item() for made in kept] == [2 * call for call in range(8)]
+    numbers = {id(made) for made in kept}
+    assert members == (numbers if kind == "set" else set())
+    assert set(ordered) == (numbers if kind == "ordered" else set())
+    if kind in ("item", "update"):
+        assert set(by_id) == numbers
+    if kind == "tuple":
+        assert set(by_id) == {(number, "first") for number in numbers}
+    if kind == "memo":
+        assert numbers <= set(by_id)
 
 
 @differential(hits=4, graphs=1)
