@@ -19,6 +19,7 @@ from . import (
     leaves,  # noqa: F401
     meta,
     module_hooks,  # noqa: F401  (what graphs run for backward hooks of modules)
+    printing,  # noqa: F401  (what graphs run for prints to writers of the program)
     recurrent,  # noqa: F401  (what graphs run for torch.gru and its like)
 )
 from ._core import Function, Region

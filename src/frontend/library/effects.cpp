@@ -8,6 +8,7 @@
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
+#include "frontend/language/functions.h"
 #include "frontend/language/strings.h"
 #include "frontend/library/builtins.h"
 #include "frontend/library/special_callables.h"
@@ -43,19 +44,76 @@ bool is_printable(Interpreter& interpreter, const Value& given) {
 
 namespace {
 
-Value call_print(Interpreter& interpreter, const Arguments& given) {
-  Arguments arguments = given;
-  for (Value& value : arguments.positional) {
-    if (is_printable(interpreter, value)) continue;
-    value = shown_text(interpreter, value);
-    if (value == nullptr) interpreter.refuse(ReasonCode::unknown_callable, "print of an object");
+/// Whether writing to the file runs code of the program's own, which may note what was written, or
+/// raise. That of installed packages, as notebooks have it, keeps what it notes to itself.
+bool is_written_by_program(PyObject* file) {
+  static PyObject* const is_users =
+      python::import_attribute("torchjanus.regions", "is_users").release();
+  const Object write = python::try_attribute(reinterpret_cast<PyObject*>(Py_TYPE(file)), "write");
+  if (!write || !PyFunction_Check(write.get())) return false;
+  PyObject* code = PyFunction_GET_CODE(write.get());
+  return python::call(is_users, {reinterpret_cast<PyCodeObject*>(code)->co_filename}).is(Py_True);
+}
+
+/// The file that print writes to: its argument, or what sys.stdout is there, which the run may have
+/// replaced.
+Value file_of(Interpreter& interpreter, const Arguments& arguments) {
+  static PyObject* const standard = imported("torchjanus.printing.standard_output");
+  for (const auto& [name, value] : arguments.keywords) {
+    const auto* known = as<Known>(value);
+    if (name == "file" && (known == nullptr || !known->object.is(Py_None))) return value;
   }
+  return inline_function(interpreter, standard, nullptr, {});
+}
+
+/// The arguments with this file.
+Arguments with_file(Arguments arguments, const Value& file) {
+  std::erase_if(arguments.keywords, [](const auto& each) { return each.first == "file"; });
+  arguments.keywords.emplace_back("file", file);
+  return arguments;
+}
+
+bool is_text(const Value& value) {
+  if (const auto* deferred = as<Deferred>(value))
+    return deferred->type.is(reinterpret_cast<PyObject*>(&PyUnicode_Type));
+  const auto* known = as<Known>(value);
+  return known != nullptr && PyUnicode_CheckExact(known->object.get());
+}
+
+/// What print shows of the value: as it is if its text is the same after the run.
+Value shown(Interpreter& interpreter, const Value& value) {
+  if (is_printable(interpreter, value)) return value;
+  const Value text = shown_text(interpreter, value);
+  if (text == nullptr) interpreter.refuse(ReasonCode::unknown_callable, "print of an object");
+  return text;
+}
+
+/// print to a writer of the program's own, by the program in torchjanus/printing.py.
+Value print_by_program(Interpreter& interpreter, Arguments arguments) {
+  static PyObject* const program = imported("torchjanus.printing.print_to");
+  for (Value& value : arguments.positional) {
+    value = shown(interpreter, value);
+    if (!is_text(value) && !is_varying_text(value))
+      value = defer(interpreter, Object::borrow(imported("builtins.str")),
+                    {.positional = {value}, .keywords = {}}, &PyUnicode_Type);
+  }
+  return inline_function(interpreter, program, nullptr, arguments);
+}
+
+Value call_print(Interpreter& interpreter, const Arguments& given) {
+  const Value file = file_of(interpreter, given);
+  const auto* known_file = as<Known>(file);
+  if (known_file == nullptr || is_written_by_program(known_file->object.get()))
+    return print_by_program(interpreter, with_file(given, file));
+  Arguments arguments = given;
+  if (!known_file->object.is(PySys_GetObject("stdout"))) arguments = with_file(given, file);
+  for (Value& value : arguments.positional) value = shown(interpreter, value);
   for (const auto& [name, value] : arguments.keywords) {
     bool known = name == "sep" || name == "end" || name == "flush" || name == "file";
     const auto* object = as<Known>(value);
     if (!known || object == nullptr) refuse_arguments(interpreter, "print");
-    const bool is_text = name == "sep" || name == "end";
-    if (is_text && !object->object.is(Py_None) && !PyUnicode_Check(object->object.get()))
+    const bool is_between = name == "sep" || name == "end";
+    if (is_between && !object->object.is(Py_None) && !PyUnicode_Check(object->object.get()))
       refuse_arguments(interpreter, "print");
     if (name == "file") interpreter.assume_identity(*object);
   }
@@ -72,12 +130,7 @@ Value write_text(Interpreter& interpreter, const Arguments& arguments, const cha
       !arguments.keywords.empty())
     return nullptr;
   const Value& text = arguments.positional[1];
-  const auto* deferred = as<Deferred>(text);
-  const auto* known = as<Known>(text);
-  const bool is_text = deferred != nullptr
-                           ? deferred->type.is(reinterpret_cast<PyObject*>(&PyUnicode_Type))
-                           : known != nullptr && PyUnicode_CheckExact(known->object.get());
-  if (!is_text) return nullptr;
+  if (!is_text(text)) return nullptr;
   call_behind_run(interpreter, imported(method), arguments);
   Arguments of_length;
   of_length.positional = {text};

@@ -3,12 +3,14 @@ in order, with the values that there were."""
 
 import io
 import logging
+import sys
 import warnings
 
 import pytest
 from differential import Program, differential
 
 import torch
+import torchjanus
 
 
 def rows(count=30):
@@ -301,3 +303,86 @@ def test_print_every_third_step():
         return loss
 
     return Program(step, [(torch.randn(3), index) for index in range(15)])
+
+
+class Logger:
+    """A writer of the program's own, as it is put in the place of sys.stdout."""
+
+    def __init__(self):
+        self.file, self.texts, self.flushed, self.left = io.StringIO(), 0, 0, 1000
+
+    def write(self, text):
+        if not self.left:
+            raise OSError("full")
+        self.left -= 1
+        self.texts += 1
+        self.file.write(text)
+
+    def flush(self):
+        self.flushed += 1
+
+
+def look_at(logger):
+    return lambda: (logger.file.getvalue(), logger.texts, logger.flushed, logger.left)
+
+
+@differential(hits=6, graphs=1)
+def test_a_writer_of_the_program_knows_what_was_printed():
+    logger, seen = Logger(), []
+
+    def step(x):
+        y = (x * 2).sum()
+        print("loss", y.item(), [1, 2], file=logger)
+        print("a", "b", sep=None, end=None, file=logger, flush=True)
+        print(f"{y.item():.3f}", sep="-", end="", file=logger)
+        seen.append(logger.texts)
+        return y * logger.texts + logger.flushed
+
+    def look():
+        seen.append(look_at(logger)())
+
+    batches = calls((3,), count=9)
+    return Program(step, [*batches, look], watch=[seen])
+
+
+@differential(hits=6, graphs=1)
+def test_one_in_the_place_of_stdout():
+    logger, seen = Logger(), []
+
+    def step(x):
+        before = sys.stdout
+        sys.stdout = logger
+        y = (x * 2).sum()
+        print("loss", y.item())
+        count = sys.stdout.texts
+        sys.stdout = before
+        return y * count
+
+    def look():
+        seen.append(look_at(logger)())
+
+    batches = calls((3,), count=9)
+    return Program(step, [*batches, look], watch=[seen])
+
+
+def test_what_a_writer_of_the_program_raises_is_handled():
+    def run(step):
+        torch.manual_seed(0)
+        logger, notes = Logger(), []
+        logger.left = 7
+        w = torch.ones(3)
+        for x in torch.randn(12, 3):
+            step(x, w, logger, notes)
+        return notes, w.tolist(), look_at(logger)()
+
+    def step(x, w, logger, notes):
+        try:
+            w.add_(1)
+            print("at", file=logger)
+            notes.append((w * x).sum().item())
+        except OSError as error:
+            notes.append(str(error))
+
+    converted = torchjanus.function(step)
+    assert run(step) == run(converted)
+    assert [each["code"] for each in torchjanus.stats(converted)["reasons"]] != []
