@@ -200,7 +200,7 @@ bench-oracles: build
 
 # Programs that are built on packages; docs/frameworks.md, unless ARGS name some of them.
 bench-frameworks: build frameworks
-	$(BIN)/python tools/frameworks.py $(or $(ARGS),--seconds 10 60 --jobs 2 --output benchmarks/results --page)
+	$(BIN)/python tools/frameworks.py $(or $(ARGS),--seconds 10 30 --again --jobs 2 --output benchmarks/results --page)
 
 # docs/benchmarks.md and the README's table, of the results that are there.
 bench-page:

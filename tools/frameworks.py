@@ -1,17 +1,20 @@
 """Runs the programs of tests/frameworks eagerly and under `torchjanus run`, and compares them.
 
-    python tools/frameworks.py [PROGRAM…] [--rounds N] [--times N… | --seconds N…] [--jobs N] [--output FOLDER] [--page]
+    python tools/frameworks.py [PROGRAM…] [--rounds N] [--times N… | --seconds N…] [--again] [--jobs N]
+                               [--output FOLDER] [--page]
 
 Each round runs each program twice, one after the other: as `python PROGRAM` and as `torchjanus run PROGRAM`, each
 in a process of its own with one thread. What they print must be equal, line by line. Of several rounds the first
 converted run, which finds no compiled kernels on disk, is left out of the figures. `--times 1 5` runs each program
 in its own length and five times as long: its only argument is the count of its steps or epochs. `--seconds 10 60`
-gives it that many steps or epochs that it takes about that long eagerly, imports included. `--jobs`: programs that
-run at once, on a core each. Writes frameworks.json; `--page` makes docs/frameworks.md of it.
+gives it that many steps or epochs that it takes about that long eagerly, imports included. `--again`: the first length
+is run converted once more, with what the run before has kept on disk. `--jobs`: programs that run at once, on a core
+each. Writes frameworks.json; `--page` makes docs/frameworks.md of it.
 """
 
 import argparse
 import concurrent.futures
+import dataclasses
 import functools
 import importlib.metadata
 import json
@@ -81,6 +84,12 @@ class Length:
     name: str
     times: int | None = None
     seconds: float | None = None
+    again: bool = False  # whether a second converted run follows, for which the first has kept what it found out
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return [self.name, *([f"{self.name}, again"] if self.again else [])]
 
     def count(self, program: Path) -> int | None:
         """The program's argument; None: its own length."""
@@ -258,8 +267,11 @@ def measure(program: Path, rounds: int, lengths: Sequence[Length]) -> dict[str, 
                     run(program, Path(cache), converted=each, count=count) for each in (False, True)
                 )
                 pairs.append((eager, converted))
-        row["lengths"][each_length.name] = {"count": count, **_figures(pairs)}
-        row.update(conversion(pairs[-1][1].stats))
+            row["lengths"][each_length.name] = {"count": count, **_figures(pairs)}
+            row.update(conversion(pairs[-1][1].stats))
+            if each_length.again:
+                second = run(program, Path(cache), converted=True, count=count)
+                row["lengths"][each_length.columns[1]] = _figures([(pairs[-1][0], second)])
     return row
 
 
@@ -300,7 +312,7 @@ def about(rounds: int, lengths: Sequence[Length], jobs: int) -> dict[str, Any]:
     found = {
         **record.about(rounds),
         "threads": 1,
-        "lengths": [each.name for each in lengths],
+        "lengths": [column for each in lengths for column in each.columns],
         "jobs": jobs,
         "packages": {},
     }
@@ -360,7 +372,8 @@ def page(found: Mapping[str, Any]) -> str:
 Made by `make bench-frameworks`: programs as users of these packages write them, unmodified, under `torchjanus run`,
 beside the same programs under `python`. Seconds are the processor's, for the whole program: imports, warm-up and
 compilation included, with no compiled kernels on disk. Each program has about as many steps or epochs as take the
-time at the head of the column eagerly. *In graphs*: the share of the steps, or where they are cut, of the time of
+time at the head of the column eagerly. *Again*: the next run, which knows what the one before has found out and finds
+its kernels. *In graphs*: the share of the steps, or where they are cut, of the time of
 those. *Output*: whether every printed loss, metric and sum of parameters is the same; *close*: to {TOLERANCE:g}. Long
 trainings can differ more: they amplify the rounding of float32.
 
@@ -404,6 +417,11 @@ def main() -> None:
     lengths.add_argument(
         "--seconds", type=int, nargs="+", help="that each program takes eagerly, about"
     )
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="the first length once more, after what was kept on disk",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="programs that run at once")
     parser.add_argument(
         "--page", action="store_true", help="make docs/frameworks.md of the results"
@@ -416,6 +434,7 @@ def main() -> None:
         if options.seconds is None
         else [Length(f"{each} s", seconds=each) for each in options.seconds]
     )
+    measured_lengths[0] = dataclasses.replace(measured_lengths[0], again=options.again)
     of_run, rows = about(options.rounds, measured_lengths, options.jobs), {}
 
     def measured(name: str) -> tuple[str, dict[str, Any]]:
