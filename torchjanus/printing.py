@@ -4,13 +4,7 @@ The front end inlines it in the place of builtins.print, so that what `write` do
 happens where it does eagerly. All other files are written after the run.
 """
 
-import sys
 from typing import Any
-
-
-def standard_output() -> Any:
-    """Where `print` writes to if nothing else is said."""
-    return sys.stdout
 
 
 def print_to(

@@ -12,6 +12,7 @@
 #include "frontend/language/strings.h"
 #include "frontend/library/builtins.h"
 #include "frontend/library/special_callables.h"
+#include "frontend/objects/attributes.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "syntax/tree.h"
@@ -58,12 +59,13 @@ bool is_written_by_program(PyObject* file) {
 /// The file that print writes to: its argument, or what sys.stdout is there, which the run may have
 /// replaced.
 Value file_of(Interpreter& interpreter, const Arguments& arguments) {
-  static PyObject* const standard = imported("torchjanus.printing.standard_output");
+  static PyObject* const sys = python::import_module("sys").release();
   for (const auto& [name, value] : arguments.keywords) {
     const auto* known = as<Known>(value);
     if (name == "file" && (known == nullptr || !known->object.is(Py_None))) return value;
   }
-  return inline_function(interpreter, standard, nullptr, {});
+  const Source* place = interpreter.sources().root(Source::Kind::constant, Object::borrow(sys));
+  return attribute(interpreter, interpreter.wrap(sys, place), "stdout");
 }
 
 /// The arguments with this file.
