@@ -53,6 +53,7 @@ class History:
             return
         for each in report.stats_all()["functions"]:
             for key, run in _tried(each):
+                self.regions.pop(key, None)  # the newest stand last
                 self.regions[key] = run
         found = [each for each in _found_entry_points() if each not in self.entry_points]
         kept = {

@@ -124,6 +124,7 @@ class Watch {
 
  private:
   void describe(PyObject* code, const std::string& why_not, const std::string& module = {});
+  bool has_new_modules();
   void convert_expected();
   bool is_due();
   void open(const std::vector<Object>& active);
@@ -151,6 +152,8 @@ class Watch {
   std::unordered_map<const void*, Known> known_;
   WatchReport seen_;
   std::vector<ExpectedEntryPoint> expected_;  ///< those that are not defined yet
+  Py_ssize_t modules_ = 0;                    ///< loaded when these were looked for last
+  int looks_left_ = 0;                        ///< for what those modules still define
 
   const double start_ = now();
   double spent_ = 0;      ///< estimated cost of all windows, in milliseconds
@@ -212,7 +215,7 @@ bool Watch::is_due() {
 void Watch::look() {
   if (is_open_ && now() - opened_ > policy::kLongestWindow) close();
   if (has_news_) convert_repeated();
-  if (!expected_.empty()) convert_expected();
+  if (!expected_.empty() && has_new_modules()) convert_expected();
   if (!is_due()) return;
   const std::vector<Object> active = active_frames();
   if (!active.empty() && !is_importing(active)) open(active);
@@ -339,6 +342,16 @@ WatchReport Watch::told() const {
   WatchReport report = seen_;
   report.seconds = (now() - start_) / 1e3;
   return report;
+}
+
+/// Whether modules were loaded not long ago.
+bool Watch::has_new_modules() {
+  constexpr int kLooksAfterModules = 40;  // a second; chosen, not measured
+  const Py_ssize_t loaded = PyDict_Size(PyImport_GetModuleDict());
+  if (loaded != std::exchange(modules_, loaded)) looks_left_ = kLooksAfterModules;
+  if (looks_left_ == 0) return false;
+  --looks_left_;
+  return true;
 }
 
 /// Functions that an earlier run has found, if they are defined by now.

@@ -7,7 +7,8 @@ namespace janus::python {
 
 /// No garbage collection begins while it lives. Syntax trees and code objects of ours would start
 /// collections, each of which walks the objects of the program. The program would pay for them, and
-/// its finalizers would run at other times than eagerly. What we make is freed without them.
+/// its finalizers would run at other times than eagerly. What we make is freed without them. If
+/// another thread disables collections meanwhile, they are enabled again at the end.
 class GcPause {
  public:
   GcPause() : was_enabled_(PyGC_Disable() != 0) {}

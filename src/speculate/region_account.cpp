@@ -54,8 +54,9 @@ bool RegionAccount::covers_graph(uint64_t calls, bool may_wait) {
 }
 
 bool RegionAccount::is_worth(const ConversionAccount& paying, uint64_t calls, double used) const {
-  if (earlier_ && earlier_->has_paid()) return true;
-  if (earlier_ && used - met_ < kTimesAsLongAsEarlier * earlier_->passed) return false;
+  if (earlier_ && earlier_->has_paid() && spent_on_graphs_ == 0) return true;
+  if (earlier_ && !earlier_->has_paid() && used - met_ < kTimesAsLongAsEarlier * earlier_->passed)
+    return false;
   const double cost = paying.estimate(tensors_to_expect()), so_far = time_of(calls, used);
   return kShareThatGraphsCost * so_far >= cost && paying.covers(cost, used, so_far);
 }

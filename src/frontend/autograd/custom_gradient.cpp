@@ -40,10 +40,18 @@ Value run_hooks(Interpreter& interpreter, const std::vector<Value>& hooks, Value
 void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*>& outputs,
                              std::vector<graph::Value*>& seeds, bool create_graph, bool retain) {
   // Each only leads to what was there before it.
+  std::vector<graph::Value*> without_gradient;  // where one gave None
   for (size_t i = interpreter.custom_gradients.size(); i-- > 0;) {
     const CustomGradient record = interpreter.custom_gradients[i];
     const std::vector<bool> reached = passes::reachable(outputs, record.outputs);
-    if (std::find(reached.begin(), reached.end(), true) == reached.end()) continue;
+    if (std::find(reached.begin(), reached.end(), true) == reached.end()) {
+      // Eager calls it all the same, with zeros or with None.
+      const std::vector<bool> passed = passes::reachable(without_gradient, record.outputs);
+      if (std::ranges::find(passed, true) != passed.end())
+        interpreter.refuse(ReasonCode::autograd,
+                           "None as a gradient, with a Function or a hook on its way");
+      continue;
+    }
     if (create_graph)
       interpreter.refuse(ReasonCode::autograd, "create_graph through a Function or a hook");
     if (record.consumed)
@@ -62,7 +70,11 @@ void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*
     const std::vector<Value> results = record.backward(interpreter, gradients);
     for (size_t k = 0; k < record.inputs.size(); ++k) {
       auto* gradient = as<Tensor>(results[k]);
-      if (record.inputs[k] == nullptr || is_missing(results[k])) continue;
+      if (record.inputs[k] == nullptr) continue;
+      if (is_missing(results[k])) {
+        without_gradient.push_back(record.inputs[k]);
+        continue;
+      }
       if (gradient == nullptr || gradient->value->type != record.inputs[k]->type)
         interpreter.refuse(ReasonCode::autograd, "a gradient of another shape or dtype");
       outputs.push_back(record.inputs[k]);

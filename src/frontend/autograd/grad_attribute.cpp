@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/mutation.h"
 #include "frontend/core/narrowing.h"
@@ -20,7 +21,24 @@ void set_grad(Tensor& tensor, Value value) {
   tensor.grad_replaced = true;
 }
 
+namespace {
+
+/// Guarded by the GIL, as one thread interprets at a time.
+bool are_due = false;
+
+void check_not_due(Interpreter& interpreter, const Tensor& tensor) {
+  if (are_due && tensor.source != nullptr && tensor.requires_grad)
+    interpreter.refuse(ReasonCode::autograd,
+                       "the .grad of a leaf before its backward pass is over");
+}
+
+}  // namespace
+
+LeavesAreDue::LeavesAreDue(bool due) : before_(std::exchange(are_due, due)) {}
+LeavesAreDue::~LeavesAreDue() { are_due = before_; }
+
 Value read_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
+  check_not_due(interpreter, *tensor);
   if (tensor->grad != nullptr) return tensor->grad;
   if (!tensor->is_leaf)
     interpreter.refuse(ReasonCode::autograd, "the .grad of a tensor that is not a leaf");
@@ -42,6 +60,7 @@ Value read_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor)
 
 void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                 const Value& value) {
+  check_not_due(interpreter, *tensor);
   const auto* known = as<Known>(value);
   const auto* grad = as<Tensor>(value);
   if (grad == nullptr && (known == nullptr || !known->object.is(Py_None)))
@@ -54,6 +73,7 @@ void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
 }
 
 void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
+  check_not_due(interpreter, *tensor);
   if (tensor->source == nullptr || !tensor->is_leaf)
     expect_narrowed(read_grad(interpreter, tensor));
   if (!is_none(tensor->grad)) set_grad(*tensor, interpreter.none());

@@ -16,6 +16,20 @@ void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
 /// tensor.grad = None, without a look at what it is.
 void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
 
+/// While code of the program's runs that autograd's engine calls: the backward pass of a Function,
+/// hooks of a module. Leaves get their gradients when the whole pass is known, so the `.grad` of
+/// one can't be read or written before. A backward pass within that code is one of its own.
+class LeavesAreDue {
+ public:
+  explicit LeavesAreDue(bool due);
+  ~LeavesAreDue();
+  LeavesAreDue(const LeavesAreDue&) = delete;
+  LeavesAreDue& operator=(const LeavesAreDue&) = delete;
+
+ private:
+  bool before_;
+};
+
 /// Whether the real tensor has a .grad now.
 bool had_grad(const Tensor& tensor);
 

@@ -6,6 +6,7 @@
 #include "frontend/autograd/custom_gradient.h"
 #include "frontend/core/grad_mode.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/snapshot.h"
 #include "ops/list.h"
@@ -166,8 +167,9 @@ bool is_self_contained(Interpreter& interpreter, const Value& hook) {
   return std::ranges::all_of(code->tree->scope->names, [&](const auto& name) {
     if (name.second == syntax::NameKind::free) return false;
     if (name.second != syntax::NameKind::global) return true;
+    // What is built in, and torch. Other modules have variables that hooks may change.
     PyObject* const value = PyDict_GetItemString(globals, name.first.c_str());
-    return value == nullptr || PyModule_Check(value);
+    return value == nullptr || value == torch_module();
   });
 }
 

@@ -165,6 +165,11 @@ class Matcher {
 
   bool sequence_parts(const syntax::MatchSequence& pattern, const Value& value, Parts& parts) {
     if (!has_flag(value, Py_TPFLAGS_SEQUENCE)) return false;
+    // Python asks for the length, and for each element by its index.
+    for (const char* asked : {"__len__", "__getitem__"})
+      if (has_written_method(value, asked))
+        interpreter_.refuse(ReasonCode::expression,
+                            "a sequence pattern on an object with its own methods");
     const std::vector<Value> elements = elements_of(interpreter_, value);
     const size_t count = pattern.patterns.size();
     size_t star = count;

@@ -12,6 +12,7 @@
 #include "frontend/core/torch_objects.h"
 #include "frontend/library/builtins.h"
 #include "frontend/library/special_callables.h"
+#include "frontend/objects/attributes.h"
 #include "frontend/objects/container_methods.h"
 #include "frontend/objects/folding.h"
 #include "frontend/objects/iteration.h"
@@ -214,6 +215,8 @@ Value call_reversed(Interpreter& interpreter, const Arguments& arguments) {
   if (Value result = by_own_method(interpreter, arguments, "__reversed__")) return result;
   const Value& value = arguments.positional[0];
   if (Value result = reversed_by_items(interpreter, value)) return result;
+  // Python does not ask it for the elements in reverse.
+  if (has_written_method(value, "__iter__")) refuse_arguments(interpreter, "reversed");
   const Value shadow = opened(interpreter, value);
   if (const auto list = shared_as<Sequence>(shadow);
       list != nullptr && list->is_list && list->elements.rolled() == nullptr)

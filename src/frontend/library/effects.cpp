@@ -45,15 +45,25 @@ bool is_printable(Interpreter& interpreter, const Value& given) {
 
 namespace {
 
-/// Whether writing to the file runs code of the program's own, which may note what was written, or
-/// raise. That of installed packages, as notebooks have it, keeps what it notes to itself.
-bool is_written_by_program(PyObject* file) {
+/// Whether this method of a file is that of a class written in C, or of an installed package, as
+/// notebooks have it: what such code notes, it keeps to itself.
+bool is_foreign(PyObject* file, const char* method) {
   static PyObject* const is_users =
       python::import_attribute("torchjanus.regions", "is_users").release();
-  const Object write = python::try_attribute(reinterpret_cast<PyObject*>(Py_TYPE(file)), "write");
-  if (!write || !PyFunction_Check(write.get())) return false;
-  PyObject* code = PyFunction_GET_CODE(write.get());
-  return python::call(is_users, {reinterpret_cast<PyCodeObject*>(code)->co_filename}).is(Py_True);
+  const Object own = python::try_attribute(file, "__dict__");
+  if (own && PyDict_Check(own.get()) && python::dict_item(own.get(), method)) return false;
+  const Object found = python::try_attribute(reinterpret_cast<PyObject*>(Py_TYPE(file)), method);
+  if (!found) return false;
+  if (Py_TYPE(found.get()) == &PyMethodDescr_Type) return true;
+  if (!PyFunction_Check(found.get())) return false;
+  PyObject* code = PyFunction_GET_CODE(found.get());
+  return python::call(is_users, {reinterpret_cast<PyCodeObject*>(code)->co_filename}).is(Py_False);
+}
+
+/// Whether writing to the file may run code of the program's own, which may tell the program what
+/// was written, or raise.
+bool is_written_by_program(PyObject* file) {
+  return !is_foreign(file, "write") || !is_foreign(file, "flush");
 }
 
 /// The file that print writes to: its argument, or what sys.stdout is there, which the run may have
@@ -102,23 +112,32 @@ Value print_by_program(Interpreter& interpreter, Arguments arguments) {
   return inline_function(interpreter, program, nullptr, arguments);
 }
 
+/// Refuses what print would not take, and what is more than a text between others.
+void check_keywords(Interpreter& interpreter, const Arguments& arguments) {
+  for (const auto& [name, value] : arguments.keywords) {
+    if (name == "file") continue;
+    const auto* known = as<Known>(value);
+    const bool is_between = name == "sep" || name == "end";
+    if (known == nullptr || !(is_between || name == "flush"))
+      refuse_arguments(interpreter, "print");
+    PyObject* object = known->object.get();
+    if (is_between && object != Py_None && !PyUnicode_CheckExact(object))
+      refuse_arguments(interpreter, "print");
+  }
+}
+
 Value call_print(Interpreter& interpreter, const Arguments& given) {
+  check_keywords(interpreter, given);
   const Value file = file_of(interpreter, given);
+  if (is_none(file)) return interpreter.none();  // sys.stdout may be that
   const auto* known_file = as<Known>(file);
   if (known_file == nullptr || is_written_by_program(known_file->object.get()))
     return print_by_program(interpreter, with_file(given, file));
   Arguments arguments = given;
   if (!known_file->object.is(PySys_GetObject("stdout"))) arguments = with_file(given, file);
   for (Value& value : arguments.positional) value = shown(interpreter, value);
-  for (const auto& [name, value] : arguments.keywords) {
-    bool known = name == "sep" || name == "end" || name == "flush" || name == "file";
-    const auto* object = as<Known>(value);
-    if (!known || object == nullptr) refuse_arguments(interpreter, "print");
-    const bool is_between = name == "sep" || name == "end";
-    if (is_between && !object->object.is(Py_None) && !PyUnicode_Check(object->object.get()))
-      refuse_arguments(interpreter, "print");
-    if (name == "file") interpreter.assume_identity(*object);
-  }
+  for (const auto& [name, value] : arguments.keywords)
+    if (name == "file") interpreter.assume_identity(*as<Known>(value));
   call_behind_run(interpreter, imported("builtins.print"), arguments);
   return interpreter.none();
 }

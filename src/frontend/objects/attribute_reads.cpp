@@ -114,4 +114,11 @@ Value written_method(Interpreter& interpreter, const Value& value, const char* n
   return function != nullptr && PyFunction_Check(function) ? method : nullptr;
 }
 
+bool has_written_method(const Value& value, const char* name) {
+  PyTypeObject* type = class_of(value);
+  if (type == nullptr || (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return false;
+  const auto method = python::try_attribute(reinterpret_cast<PyObject*>(type), name);
+  return method && PyFunction_Check(method.get());
+}
+
 }  // namespace janus::frontend

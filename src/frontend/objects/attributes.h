@@ -43,6 +43,8 @@ Value special_method(Interpreter& interpreter, const Value& value, const char* n
 
 /// The same where the class has the method written in Python; else null.
 Value written_method(Interpreter& interpreter, const Value& value, const char* name);
+/// Whether there is one, without a call of it in view.
+bool has_written_method(const Value& value, const char* name);
 
 /// What the class says of its objects' attribute by Python's general rules, assumed to stay; null
 /// if nothing.

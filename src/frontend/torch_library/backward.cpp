@@ -310,7 +310,9 @@ const Value* argument(const CallArguments& arguments, size_t position, std::stri
 class InEngine {
  public:
   InEngine(Interpreter& interpreter, int frames)
-      : interpreter_(interpreter), before_(std::exchange(interpreter.engine_frames, frames)) {}
+      : interpreter_(interpreter),
+        before_(std::exchange(interpreter.engine_frames, frames)),
+        leaves_(false) {}
   ~InEngine() { interpreter_.engine_frames = before_; }
   InEngine(const InEngine&) = delete;
   InEngine& operator=(const InEngine&) = delete;
@@ -318,6 +320,7 @@ class InEngine {
  private:
   Interpreter& interpreter_;
   const int before_;
+  const LeavesAreDue leaves_;
 };
 
 /// The frames of torch.autograd.backward or grad, and of the function that starts the engine.

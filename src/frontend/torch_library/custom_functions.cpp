@@ -4,6 +4,7 @@
 
 #include "base/mutation.h"
 #include "frontend/autograd/custom_gradient.h"
+#include "frontend/autograd/grad_attribute.h"
 #include "frontend/autograd/gradient_flags.h"
 #include "frontend/core/custom_gradient_record.h"
 #include "frontend/core/exceptions.h"
@@ -230,6 +231,8 @@ class Application {
                               differentiable);
     result->strides = tensor->strides;
     result->grad_fn_name = name() + "Backward";
+    // Eager raises when such a view of its argument is changed in place.
+    result->uncertain_alias = is_argument && differentiable;
     if (is_argument || tensor->base != nullptr || tensor->taken_from != nullptr) {
       // They share their memory: neither may be written as long as both are there.
       const auto root = memory_of(tensor);
@@ -279,6 +282,7 @@ class Application {
       }
       const Value backward = attribute(interpreter, function, "backward");
       interpreter.uncounted_of_next = interpreter.engine_frames + (is_hook ? 0 : 1);
+      const LeavesAreDue due(true);
       Value result = call(interpreter, backward, arguments);
       const auto* tuple = as<Sequence>(result);
       std::vector<Value> given = {result};

@@ -1,5 +1,7 @@
 """Full backward hooks of modules, and those in front of their backward pass."""
 
+import contextlib
+import types
 import warnings
 
 import pytest
@@ -212,3 +214,108 @@ def test_warnings_name_the_line_of_eager(way):
         return seen
 
     assert warned(convert=True) == warned(convert=False)
+
+
+def hooked(hook, *, tail=None):
+    """A step of a module with this hook, and what to watch."""
+    torch.manual_seed(1)
+    layer, order = nn.Linear(4, 3), []
+    layer.register_full_backward_hook(lambda module, given, made: hook(module, order))
+
+    def step(x):
+        layer.zero_grad()
+        y = layer(x.requires_grad_())
+        loss = y.square().sum() if tail is None else tail(y)
+        loss.backward()
+        return loss.detach()
+
+    return Program(step, batches(), watch=[*layer.parameters(), order])
+
+
+@differential(hits=0, reasons=["autograd"])
+def test_a_hook_reads_the_grad_of_a_leaf():
+    """Eagerly the leaf has got it by then, and in a graph only when the whole pass is known."""
+
+    def look(module, order):
+        order.append(None if module.weight.grad is None else module.weight.grad.sum().item())
+
+    return hooked(look)
+
+
+@differential(hits=0, reasons=["autograd"])
+def test_a_hook_drops_the_grad_of_a_leaf():
+    def drop(module, order):
+        module.weight.grad = None
+
+    return hooked(drop)
+
+
+@differential(hits=0, reasons=["autograd"])
+def test_a_hook_makes_the_step_of_the_optimizer():
+    layer = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+
+    def hook(module, given, made):
+        optimizer.step()
+        optimizer.zero_grad()
+
+    layer.register_full_backward_hook(hook)
+
+    def step(x):
+        loss = layer(x.requires_grad_()).square().sum()
+        loss.backward()
+        return loss.detach()
+
+    return Program(step, batches(), watch=[*layer.parameters(), optimizer])
+
+
+@differential(reasons=["unsupported_tensor"])
+def test_the_output_is_changed_in_place():
+    """Eager raises, as it is a view that a Function gave."""
+
+    def changed(y):
+        with contextlib.suppress(RuntimeError):
+            y.add_(1)
+        return (y * 2).square().sum()
+
+    return hooked(lambda module, order: order.append(1), tail=changed)
+
+
+@differential(hits=0, reasons=["autograd"])
+def test_no_gradient_on_the_way_to_another_hook():
+    """It is called all the same, and parameters below get zeros."""
+    first, second, order = nn.Linear(4, 4), nn.Linear(4, 2), []
+    first.register_full_backward_hook(lambda module, given, made: order.append(len(made)))
+    second.register_full_backward_hook(lambda module, given, made: (None,))
+
+    def step(x):
+        first.zero_grad()
+        second.zero_grad()
+        loss = second(first(x.requires_grad_())).square().sum()
+        loss.backward()
+        return loss.detach()
+
+    return Program(step, batches(), watch=[*first.parameters(), *second.parameters(), order])
+
+
+settings = types.ModuleType("settings")
+
+
+@differential(hits=0, reasons=["hook"])
+def test_hooks_share_a_variable_of_a_module():
+    settings.factor = 1.0
+    layer = nn.Linear(4, 3)
+
+    def change(module, given, made):
+        settings.factor = settings.factor * 0.5 + 0.3
+
+    layer.register_full_backward_hook(change)
+    layer.weight.register_hook(lambda gradient: gradient * settings.factor)
+
+    def step(x):
+        layer.zero_grad()
+        loss = layer(x.requires_grad_()).square().sum()
+        loss.backward()
+        return loss.detach()
+
+    return Program(step, batches(), watch=[*layer.parameters()])

@@ -1,6 +1,8 @@
 """What a step shows, in the iterations of its loops as well: it is printed, logged and written after the run,
 in order, with the values that there were."""
 
+import contextlib
+import functools
 import io
 import logging
 import sys
@@ -386,3 +388,91 @@ def test_what_a_writer_of_the_program_raises_is_handled():
     converted = torchjanus.function(step)
     assert run(step) == run(converted)
     assert [each["code"] for each in torchjanus.stats(converted)["reasons"]] != []
+
+
+class Counter:
+    """Notes what it gets, by whatever way `write` is found."""
+
+    def __init__(self):
+        self.texts = 0
+
+    def note(self, text):
+        self.texts += 1
+
+    def flush(self):
+        pass
+
+
+class ByProperty(Counter):
+    write = property(lambda self: self.note)
+
+
+class ByAttribute(Counter):
+    def __init__(self):
+        super().__init__()
+        self.write = self.note
+
+
+class BySearch(Counter):
+    def __getattr__(self, name):
+        if name == "write":
+            return self.note
+        raise AttributeError(name)
+
+
+class ByPartial(Counter):
+    write = functools.partialmethod(Counter.note)
+
+
+class OfText(io.StringIO):
+    """Its `flush` alone is the program's."""
+
+    texts = 0
+
+    def flush(self):
+        self.texts += 1
+
+
+@pytest.mark.parametrize("kind", [ByProperty, ByAttribute, BySearch, ByPartial, OfText])
+def test_whatever_way_a_writer_is_written(kind):
+    def run(step):
+        torch.manual_seed(0)
+        writer = kind()
+        return [step(x, writer).item() for x in torch.randn(10, 3, dtype=torch.float64)]
+
+    def step(x, writer):
+        print("a", "b", file=writer, flush=True)
+        return x.sum() * writer.texts
+
+    assert run(torchjanus.function(step)) == pytest.approx(run(step))
+
+
+def test_no_standard_output():
+    printed = io.StringIO()
+
+    def step(x):
+        before = sys.stdout
+        sys.stdout = None
+        print("never")
+        sys.stdout = before
+        return x * 2
+
+    converted = torchjanus.function(step)
+    with contextlib.redirect_stdout(printed):
+        for _ in range(8):
+            converted(torch.ones(3))
+    assert printed.getvalue() == ""
+
+
+def test_arguments_that_print_does_not_take():
+    def step(x):
+        try:
+            print("a", "b", sep=3, file=logger)
+        except TypeError as error:
+            return str(error), x * 2
+        return "", x
+
+    logger = Logger()
+    converted = torchjanus.function(step)
+    for _ in range(8):
+        assert converted(torch.ones(3))[0] == step(torch.ones(3))[0]

@@ -90,3 +90,40 @@ def test_written():
         return chain(x)
 
     return Program(step, batches(), watch=[chain])
+
+
+class Cautious(Chain):
+    """Has fewer elements than it holds, and goes through them in its own way."""
+
+    def __iter__(self):
+        return iter([Scaled(5.0)])
+
+    def __len__(self):
+        return 1
+
+
+@differential(reasons=["expression"])
+def test_a_pattern_asks_for_its_own_length():
+    chain = Cautious([Scaled(2.0), Shifted(1.0)])
+
+    def step(x):
+        match chain:
+            case [first, second]:
+                return second(first(x))
+            case [first]:
+                return first(x) + 1
+        return x
+
+    return Program(step, batches(), watch=[chain])
+
+
+@differential(reasons=["unsupported_argument"])
+def test_reversed_does_not_ask_for_its_own_iteration():
+    chain = Cautious([Scaled(2.0), Shifted(1.0)])
+
+    def step(x):
+        for each in reversed(chain):
+            x = each(x)
+        return x
+
+    return Program(step, batches(), watch=[chain])
