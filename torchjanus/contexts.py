@@ -1,8 +1,9 @@
 """Context managers of Python's library as programs, where its own code looks at more than can be known.
 
-The front end inlines `leave_all` in the place of contextlib.ExitStack.__exit__. An exception in one of the calls is
-refused there, so what Python does then is not written here. `push_entered` is the end of ExitStack.enter_context, for
-contexts that the interpreter enters itself.
+The front end inlines `leave_all` in the place of contextlib.ExitStack.__exit__. A context that lets an exception
+through gives False, as those of contextlib do. Where one raises an exception of its own, the front end refuses the run:
+what Python does then is not written here. `push_entered` is the end of ExitStack.enter_context, for contexts that the
+interpreter enters itself.
 """
 
 from __future__ import annotations

@@ -39,11 +39,14 @@ Entered enter_mode(Interpreter& interpreter, const std::shared_ptr<ContextManage
   return entered;
 }
 
-Entered enter_generator(Interpreter& interpreter, ContextManager& context) {
+Entered enter_generator(Interpreter& interpreter, const std::shared_ptr<ContextManager>& context) {
   Entered entered;
-  entered.value = context.enter(interpreter);
-  entered.exit = std::make_shared<Native>("__exit__", context.leave);
-  entered.handles = context.handles;
+  entered.value = context->enter(interpreter);
+  entered.exit = std::make_shared<Native>(
+      "__exit__", [context](Interpreter& inner, const CallArguments& arguments) {
+        return context->leave(inner, arguments);
+      });
+  entered.handles = context->handles;
   entered.is_left_once = true;
   return entered;
 }
@@ -115,7 +118,7 @@ Completion execute_with_items(Interpreter& interpreter, const syntax::With& with
 Entered enter_context(Interpreter& interpreter, const Value& manager) {
   auto context = shared_as<ContextManager>(manager);
   Entered entered = context == nullptr ? enter_own(interpreter, manager)
-                    : context->leave   ? enter_generator(interpreter, *context)
+                    : context->leave   ? enter_generator(interpreter, context)
                                        : enter_mode(interpreter, context);
   // A side on which that raised is none that is left here.
   entered.forks = interpreter.frame().forks.size();

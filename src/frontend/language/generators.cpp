@@ -19,6 +19,7 @@
 #include "frontend/language/functions.h"
 #include "frontend/language/handlers.h"
 #include "frontend/objects/attributes.h"
+#include "frontend/objects/instances.h"
 #include "frontend/values/constants.h"
 
 namespace janus::frontend {
@@ -74,6 +75,10 @@ bool for_each_yielded(Interpreter& interpreter, const syntax::Expression& expres
 
 namespace {
 
+/// More than any `stacklevel`: how many of contextlib's frames stand between the generator and who
+/// enters or leaves it depends on whether that is a statement or a stack.
+constexpr int kFramesOfContextlib = 1 << 20;
+
 /// A generator that is run to its `yield`, and from there to its end: two halves, with what it
 /// yields to between them. The `yield` stands in statements that have a beginning and an end.
 class Halved {
@@ -96,6 +101,9 @@ class Halved {
   Rest begin_try(Interpreter& interpreter, const syntax::Try& statement);
   Rest begin_with(Interpreter& interpreter, const syntax::With& with, size_t index);
   Rest begin_yield(Interpreter& interpreter, const syntax::Yield& node);
+  /// How the second half ends on a side: with what `__exit__` gives, or with an exception.
+  Completion answer(Interpreter& interpreter, bool is_handled);
+  Completion let_out(Interpreter& interpreter, const Value& given);
   [[noreturn]] void refuse(Interpreter& interpreter) const {
     interpreter.refuse(ReasonCode::generator, frame_.name);
   }
@@ -106,6 +114,15 @@ class Halved {
   size_t scopes_ = 0;     ///< how many are open around it
   bool handles_ = false;  ///< the second half may handle an exception
 };
+
+/// Whether generators treat it as their own end.
+bool ends_generators(const Value& exception) {
+  return PyErr_GivenExceptionMatches(class_of_exception(exception), PyExc_StopIteration) != 0;
+}
+
+bool is_same_exception(const Value& one, const Value& other) {
+  return as<Instance>(one)->fields == as<Instance>(other)->fields;
+}
 
 const syntax::Yield* yield_of(const syntax::Statement& statement) {
   const auto* expression = syntax::try_as<syntax::Expr>(&statement);
@@ -127,6 +144,7 @@ bool is_divided(const syntax::Statement& statement) {
 
 Value Halved::begin(Interpreter& interpreter, const syntax::Body& body) {
   scopes_ = interpreter.open_scopes();
+  interpreter.uncounted_of_next = kFramesOfContextlib;
   return interpreter.run_frame(frame_, [&] {
     const Awaiting nothing(interpreter, Awaiting::What::nothing);
     try {
@@ -220,26 +238,69 @@ Halved::Rest Halved::begin_with(Interpreter& interpreter, const syntax::With& wi
 Value Halved::end(Interpreter& interpreter, const Value& exception) {
   if (interpreter.open_scopes() != scopes_)
     interpreter.refuse(ReasonCode::generator, "a context manager that is left in a branch");
+  interpreter.uncounted_of_next = kFramesOfContextlib;
   const Value ended = interpreter.run_frame(frame_, [&] {
     if (exception != nullptr) frame_.raised = exception;
-    Completion completion =
-        rest_(interpreter, exception == nullptr ? Completion::normal : Completion::raise_);
-    if (completion == Completion::normal) {
-      frame_.returned = interpreter.none();
-      completion = Completion::return_;
+    Completion completion = Completion::normal;
+    if (exception == nullptr) {
+      completion = rest_(interpreter, completion);
+    } else {  // it may come out again, whoever waits for others
+      const Awaiting given(interpreter, Awaiting::What::exceptions);
+      completion = rest_(interpreter, Completion::raise_);
     }
+    const auto always = [](Completion) { return true; };
+    completion = on_each_side(interpreter, 0, completion, always, [&](Completion ended) {
+      return ended == Completion::raise_ ? let_out(interpreter, exception)
+                                         : answer(interpreter, exception != nullptr);
+    });
     return outcome_of(interpreter, completion);
   });
-  value_where_returned(interpreter, ended);
-  return interpreter.boolean(exception != nullptr);
+  return value_where_returned(interpreter, ended);
 }
 
-/// Whether generators treat it as their own end.
-bool ends_generators(const Value& exception) {
-  return PyErr_GivenExceptionMatches(class_of_exception(exception), PyExc_StopIteration) != 0;
+Completion Halved::answer(Interpreter& interpreter, bool is_handled) {
+  frame_.returned = interpreter.boolean(is_handled);
+  return Completion::return_;
+}
+
+/// An exception comes out of the generator. The one that went in is not handled: who leaves the
+/// context raises it again.
+Completion Halved::let_out(Interpreter& interpreter, const Value& given) {
+  if (given != nullptr && is_same_exception(frame_.raised, given))
+    return answer(interpreter, false);
+  if (ends_generators(frame_.raised))
+    frame_.raised = make_exception(
+        interpreter, Known(python::Object::borrow(PyExc_RuntimeError), nullptr),
+        {.positional = {interpreter.string("generator raised StopIteration")}, .keywords = {}});
+  return propagate(interpreter);
 }
 
 }  // namespace
+
+// --- contexts that no statement leaves -----------------------------------------------------------
+
+namespace {
+
+thread_local ContextsOfRun* contexts_of_run = nullptr;
+
+}  // namespace
+
+ContextsOfRun::ContextsOfRun() : outer_(std::exchange(contexts_of_run, this)) {}
+ContextsOfRun::~ContextsOfRun() { contexts_of_run = outer_; }
+
+void ContextsOfRun::expect_end(const Value& context) {
+  if (as<ContextManager>(context)->leave) contexts_of_run->entered_.push_back(context);
+}
+
+void ContextsOfRun::end(const ContextManager* context) {
+  std::erase_if(contexts_of_run->entered_,
+                [&](const Value& entered) { return as<ContextManager>(entered) == context; });
+}
+
+void ContextsOfRun::check(Interpreter& interpreter) const {
+  if (!entered_.empty())
+    interpreter.refuse(ReasonCode::generator, "a context manager that is not left");
+}
 
 Value call_generator_context(Interpreter& interpreter, const CallArguments& arguments) {
   if (arguments.positional.size() != 3 || !is_generator_function(arguments.positional[0]))
@@ -254,7 +315,13 @@ Value call_generator_context(Interpreter& interpreter, const CallArguments& argu
     given.keywords.emplace_back(text_of(name.get()), value);
   auto context = std::make_shared<ContextManager>();
   auto halved = std::make_shared<std::unique_ptr<Halved>>();
-  context->enter = [function, given, halved, self = context.get()](Interpreter& inner) {
+  const size_t scopes = interpreter.open_scopes();
+  auto is_entered = std::make_shared<bool>(false);
+  context->enter = [function, given, halved, scopes, is_entered,
+                    self = context.get()](Interpreter& inner) {
+    // A loop in the graph would enter it again.
+    if (std::exchange(*is_entered, true) || inner.open_scopes() != scopes)
+      inner.refuse(ReasonCode::generator, "a context manager that may be entered twice");
     inner.at_next_generator = [&](Frame& frame, const syntax::Body& body) {
       *halved = std::make_unique<Halved>(std::move(frame));
       Value yielded = (*halved)->begin(inner, body);
@@ -264,12 +331,14 @@ Value call_generator_context(Interpreter& interpreter, const CallArguments& argu
     const Awaiting nothing(inner, Awaiting::What::nothing);
     return call(inner, function, given);
   };
-  context->leave = [halved](Interpreter& inner, const CallArguments& leaving) -> Value {
+  context->leave = [halved, self = context.get()](Interpreter& inner,
+                                                  const CallArguments& leaving) -> Value {
     const bool raises = leaving.positional.size() == 3 && !is_none(leaving.positional[1]);
     const Value exception = raises ? leaving.positional[1] : nullptr;
     if (*halved == nullptr || (raises && ends_generators(exception)))
       inner.refuse(ReasonCode::generator, "a context manager that is left in a branch");
     const std::unique_ptr<Halved> generator = std::move(*halved);
+    ContextsOfRun::end(self);
     return generator->end(inner, exception);
   };
   return context;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "frontend/core/interpreter.h"
 
@@ -17,5 +18,25 @@ bool for_each_yielded(Interpreter& interpreter, const syntax::Expression& expres
 /// contextlib._GeneratorContextManager(function, arguments, keywords): the generator runs up to its
 /// `yield`, there what the `with` statement surrounds, then the rest.
 Value call_generator_context(Interpreter& interpreter, const CallArguments& arguments);
+
+/// The generators that an ExitStack has entered in the interpretation at hand. One that is not left
+/// ends when Python frees it, which the graph does not do.
+class ContextsOfRun {
+ public:
+  ContextsOfRun();
+  ~ContextsOfRun();
+  ContextsOfRun(const ContextsOfRun&) = delete;
+  ContextsOfRun& operator=(const ContextsOfRun&) = delete;
+
+  /// No statement leaves that ContextManager, which was entered.
+  static void expect_end(const Value& context);
+  static void end(const ContextManager* context);
+  /// Refuses where one is not left.
+  void check(Interpreter& interpreter) const;
+
+ private:
+  ContextsOfRun* outer_;
+  std::vector<Value> entered_;
+};
 
 }  // namespace janus::frontend

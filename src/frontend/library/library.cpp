@@ -9,6 +9,7 @@
 #include "frontend/language/functions.h"
 #include "frontend/language/generators.h"
 #include "frontend/library/special_callables.h"
+#include "frontend/objects/attributes.h"
 #include "frontend/objects/instances.h"
 #include "frontend/objects/iteration.h"
 
@@ -83,12 +84,26 @@ Value call_exit_stack(Interpreter& interpreter, const Arguments& arguments) {
   return inline_function(interpreter, program, nullptr, arguments);
 }
 
+/// Whether the stack notes contexts as ExitStack does, and not by methods of its own.
+bool notes_contexts(Interpreter& interpreter, const Value& stack) {
+  static PyObject* const type = imported("contextlib.ExitStack");
+  for (const char* name : {"_push_cm_exit", "_push_exit_callback", "_create_exit_wrapper"}) {
+    Value found = attribute_or_null(interpreter, stack, name);
+    if (const auto* method = as<Method>(found)) found = method->function;
+    const Object of_type = interpreter.must(PyObject_GetAttrString(type, name));
+    if (found == nullptr || known_object(found) != of_type.get()) return false;
+  }
+  return true;
+}
+
 /// contextlib.ExitStack.enter_context of what the interpreter knows as a context manager.
 Value call_enter_context(Interpreter& interpreter, const Arguments& arguments) {
   static PyObject* const program = imported("torchjanus.contexts.push_entered");
   if (arguments.positional.size() != 2 || as<ContextManager>(arguments.positional[1]) == nullptr)
     return nullptr;
+  if (!notes_contexts(interpreter, arguments.positional[0])) return nullptr;
   const Entered entered = enter_context(interpreter, arguments.positional[1]);
+  ContextsOfRun::expect_end(arguments.positional[1]);
   const Awaiting nothing(interpreter, Awaiting::What::nothing);
   inline_function(interpreter, program, nullptr,
                   {.positional = {arguments.positional[0], entered.exit}, .keywords = {}});

@@ -12,6 +12,7 @@
 #include "frontend/core/narrowing.h"
 #include "frontend/language/evaluation.h"
 #include "frontend/language/functions.h"
+#include "frontend/language/generators.h"
 #include "frontend/output/epilogue.h"
 #include "frontend/recursion/recursion.h"
 #include "frontend/values/constants.h"
@@ -173,10 +174,12 @@ speculate::Generated Entry::run() {
   if (output_.environment.anomaly_mode)
     interpreter_.refuse(ReasonCode::mode_active, "anomaly detection");
   interpreter_.modes.grad_enabled = output_.environment.grad_enabled;
+  const ContextsOfRun contexts;
   if (call_.function != nullptr)
     run_function();
   else
     run_statements();
+  contexts.check(interpreter_);
   recursion_of(interpreter_).lazy_stacks.finish(interpreter_);
   std::ranges::move(interpreter_.effects, std::back_inserter(output_.effects));
   return std::move(output_);

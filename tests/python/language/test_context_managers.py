@@ -1,6 +1,7 @@
 """The program's own context managers that are generators."""
 
 import contextlib
+import warnings
 
 from differential import Program, differential
 
@@ -468,5 +469,270 @@ def test_an_exit_stack_with_a_context_that_raises_where_it_is_left():
         except ValueError:
             z = y * 3
         return z
+
+    return Program(step, batches(), watch=[log])
+
+
+@differential(hits=4)
+def test_an_exception_leaves_all_of_an_exit_stack():
+    """A generator that does nothing about it lets it through."""
+    log = []
+
+    @contextlib.contextmanager
+    def plain():
+        log.append("entered")
+        yield
+        log.append("not come to")
+
+    def step(x, w):
+        y = x * 2
+        try:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(Recorded(log, "outer"))
+                stack.enter_context(torch.no_grad())
+                stack.enter_context(plain())
+                raise KeyError("missing")
+        except KeyError:
+            y = y - 1
+        return y, (y * w).requires_grad
+
+    w = torch.randn(4, requires_grad=True)
+    return Program(step, [(*each, w) for each in batches()], watch=[log])
+
+
+@differential(hits=4)
+def test_an_exit_stack_handles_what_a_generator_lets_through():
+    log = []
+
+    @contextlib.contextmanager
+    def plain():
+        try:
+            yield
+        except KeyError as error:
+            log.append("seen")
+            raise error
+
+    def step(x):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(Recorded(log, "outer", handles=True))
+            stack.enter_context(plain())
+            raise KeyError("missing")
+        return x + 5
+
+    return Program(step, batches(), watch=[log])
+
+
+@differential(reasons=["would_raise"])
+def test_an_exit_stack_with_a_generator_that_raises_another():
+    log = []
+
+    @contextlib.contextmanager
+    def other():
+        try:
+            yield
+        except KeyError:
+            raise ValueError("another") from None
+
+    def step(x):
+        try:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(Recorded(log, "outer"))
+                stack.enter_context(other())
+                raise KeyError("missing")
+        except ValueError:
+            return x - 1
+
+    return Program(step, batches(), watch=[log])
+
+
+@differential(hits=4)
+def test_sides_of_a_generator_that_let_the_exception_through_or_not():
+    @contextlib.contextmanager
+    def picky(x):
+        try:
+            yield
+        except KeyError:
+            if x.sum() > 0:
+                raise
+
+    def step(x):
+        y = x * 2
+        try:
+            with picky(x):
+                raise KeyError("missing")
+            y = y + 1
+        except KeyError:
+            y = y - 1
+        return y
+
+    return Program(step, batches(14))
+
+
+@differential(hits=4)
+def test_a_scope_that_raises_stop_iteration():
+    log = []
+
+    @contextlib.contextmanager
+    def scope(log):
+        yield 2
+        raise StopIteration
+
+    def step(x):
+        try:
+            with scope(log) as factor:
+                y = x * factor
+        except StopIteration:
+            y = x - 1
+        except RuntimeError as error:
+            y = x - 2
+            log.append(str(error))
+        return y
+
+    return Program(step, batches(), watch=[log])
+
+
+@differential(hits=4)
+def test_a_scope_that_raises_stop_iteration_in_place_of_another():
+    log = []
+
+    @contextlib.contextmanager
+    def scope():
+        try:
+            yield 2
+        except KeyError:
+            raise StopIteration from None
+
+    def step(x):
+        try:
+            with scope() as factor:
+                x = x * factor
+                raise KeyError("missing")
+        except RuntimeError as error:
+            log.append(error.args)
+        return x
+
+    return Program(step, batches(), watch=[log])
+
+
+@differential(reasons=["generator"])
+def test_a_context_that_is_entered_twice():
+    log = []
+
+    @contextlib.contextmanager
+    def scope():
+        log.append("entered")
+        yield 2
+
+    def step(x):
+        context = scope()
+        with context as factor:
+            y = x * factor
+        try:
+            with context as factor:
+                y = y * factor
+        except AttributeError:
+            y = y - 1
+        return y
+
+    return Program(step, batches(), watch=[log])
+
+
+@differential(reasons=["generator"])
+def test_a_context_that_a_loop_enters():
+    @contextlib.contextmanager
+    def scope():
+        yield 2
+
+    def step(x):
+        y = x.abs() + 1
+        context = scope()
+        while y.sum() < 100:
+            try:
+                with context as factor:
+                    y = y * factor
+            except AttributeError:
+                y = y * 3
+        return y
+
+    return Program(step, batches(14))
+
+
+@differential(reasons=["generator"])
+def test_an_exit_stack_that_is_not_left():
+    """Python ends the generator where it frees it."""
+    log = []
+
+    @contextlib.contextmanager
+    def scope():
+        log.append("entered")
+        try:
+            yield 2
+        finally:
+            log.append("left")
+
+    def step(x):
+        stack = contextlib.ExitStack()
+        return x * stack.enter_context(scope())
+
+    return Program(step, batches(), watch=[log])
+
+
+@differential(reasons=["generator"])
+def test_an_exit_stack_that_is_not_left_on_one_side():
+    log = []
+
+    @contextlib.contextmanager
+    def scope():
+        try:
+            yield 2
+        finally:
+            log.append("left")
+
+    def doubled(x):
+        stack = contextlib.ExitStack()
+        if x.sum() > 0:
+            return x * stack.enter_context(scope())
+        return x
+
+    def step(x):
+        return doubled(x) + len(log)
+
+    return Program(step, batches(14), watch=[log])
+
+
+@differential(reasons=["unknown_callable"])
+def test_a_scope_that_warns_in_the_place_of_its_caller():
+    """Frames of contextlib's own stand between the two."""
+
+    @contextlib.contextmanager
+    def scope():
+        warnings.warn("from within", stacklevel=2)
+        yield 2
+
+    def step(x):
+        with scope() as factor:
+            return x * factor
+
+    return Program(step, batches())
+
+
+@differential(reasons=["expression"])
+def test_an_exit_stack_with_its_own_notes():
+    log = []
+
+    class Stack(contextlib.ExitStack):
+        def _push_cm_exit(self, context, leave):
+            log.append("noted")
+            super()._push_cm_exit(context, leave)
+
+    @contextlib.contextmanager
+    def scope():
+        yield 2
+
+    def step(x):
+        with Stack() as stack:
+            x = x * stack.enter_context(scope())
+            stack.enter_context(torch.no_grad())
+        return x
 
     return Program(step, batches(), watch=[log])
