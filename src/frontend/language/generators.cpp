@@ -81,9 +81,9 @@ constexpr int kFramesOfContextlib = 1 << 20;
 
 /// A generator that is run to its `yield`, and from there to its end: two halves, with what it
 /// yields to between them. The `yield` stands in statements that have a beginning and an end.
-class Halved {
+class SuspendedGenerator {
  public:
-  explicit Halved(Frame frame) : frame_(std::move(frame)) {}
+  explicit SuspendedGenerator(Frame frame) : frame_(std::move(frame)) {}
 
   /// Gives what is yielded.
   Value begin(Interpreter& interpreter, const syntax::Body& body);
@@ -142,7 +142,7 @@ bool is_divided(const syntax::Statement& statement) {
   return yield_of(statement) != nullptr;
 }
 
-Value Halved::begin(Interpreter& interpreter, const syntax::Body& body) {
+Value SuspendedGenerator::begin(Interpreter& interpreter, const syntax::Body& body) {
   scopes_ = interpreter.open_scopes();
   interpreter.uncounted_of_next = kFramesOfContextlib;
   return interpreter.run_frame(frame_, [&] {
@@ -161,7 +161,8 @@ Value Halved::begin(Interpreter& interpreter, const syntax::Body& body) {
 }
 
 /// Null: it was run to its end, and no `yield` was come to.
-Halved::Rest Halved::begin_body(Interpreter& interpreter, const syntax::Body& body) {
+SuspendedGenerator::Rest SuspendedGenerator::begin_body(Interpreter& interpreter,
+                                                        const syntax::Body& body) {
   for (size_t i = 0; i < body.size(); ++i) {
     if (!is_divided(*body[i])) {
       if (execute(interpreter, *body[i]) != Completion::normal)
@@ -180,7 +181,8 @@ Halved::Rest Halved::begin_body(Interpreter& interpreter, const syntax::Body& bo
   return nullptr;
 }
 
-Halved::Rest Halved::begin_statement(Interpreter& interpreter, const syntax::Statement& statement) {
+SuspendedGenerator::Rest SuspendedGenerator::begin_statement(Interpreter& interpreter,
+                                                             const syntax::Statement& statement) {
   interpreter.at(statement);
   if (const auto* node = syntax::try_as<syntax::Try>(&statement))
     return begin_try(interpreter, *node);
@@ -192,12 +194,14 @@ Halved::Rest Halved::begin_statement(Interpreter& interpreter, const syntax::Sta
   return begin_yield(interpreter, *yield_of(statement));
 }
 
-Halved::Rest Halved::begin_yield(Interpreter& interpreter, const syntax::Yield& node) {
+SuspendedGenerator::Rest SuspendedGenerator::begin_yield(Interpreter& interpreter,
+                                                         const syntax::Yield& node) {
   yielded_ = node.value == nullptr ? interpreter.none() : evaluate(interpreter, *node.value);
   return [](Interpreter&, Completion ended) { return ended; };
 }
 
-Halved::Rest Halved::begin_try(Interpreter& interpreter, const syntax::Try& statement) {
+SuspendedGenerator::Rest SuspendedGenerator::begin_try(Interpreter& interpreter,
+                                                       const syntax::Try& statement) {
   const size_t forks = frame_.forks.size();
   handles_ = handles_ || !statement.handlers.empty();
   const InTry within(interpreter, statement);
@@ -212,7 +216,8 @@ Halved::Rest Halved::begin_try(Interpreter& interpreter, const syntax::Try& stat
   };
 }
 
-Halved::Rest Halved::begin_with(Interpreter& interpreter, const syntax::With& with, size_t index) {
+SuspendedGenerator::Rest SuspendedGenerator::begin_with(Interpreter& interpreter,
+                                                        const syntax::With& with, size_t index) {
   if (index == with.items.size()) {
     Rest inner = begin_body(interpreter, with.body);
     if (inner == nullptr) refuse(interpreter);
@@ -235,7 +240,7 @@ Halved::Rest Halved::begin_with(Interpreter& interpreter, const syntax::With& wi
   };
 }
 
-Value Halved::end(Interpreter& interpreter, const Value& exception) {
+Value SuspendedGenerator::end(Interpreter& interpreter, const Value& exception) {
   if (interpreter.open_scopes() != scopes_)
     interpreter.refuse(ReasonCode::generator, "a context manager that is left in a branch");
   interpreter.uncounted_of_next = kFramesOfContextlib;
@@ -258,14 +263,14 @@ Value Halved::end(Interpreter& interpreter, const Value& exception) {
   return value_where_returned(interpreter, ended);
 }
 
-Completion Halved::answer(Interpreter& interpreter, bool is_handled) {
+Completion SuspendedGenerator::answer(Interpreter& interpreter, bool is_handled) {
   frame_.returned = interpreter.boolean(is_handled);
   return Completion::return_;
 }
 
 /// An exception comes out of the generator. The one that went in is not handled: who leaves the
 /// context raises it again.
-Completion Halved::let_out(Interpreter& interpreter, const Value& given) {
+Completion SuspendedGenerator::let_out(Interpreter& interpreter, const Value& given) {
   if (given != nullptr && is_same_exception(frame_.raised, given))
     return answer(interpreter, false);
   if (ends_generators(frame_.raised))
@@ -314,30 +319,30 @@ Value call_generator_context(Interpreter& interpreter, const CallArguments& argu
   for (const auto& [name, value] : keywords->items)
     given.keywords.emplace_back(text_of(name.get()), value);
   auto context = std::make_shared<ContextManager>();
-  auto halved = std::make_shared<std::unique_ptr<Halved>>();
+  auto suspended = std::make_shared<std::unique_ptr<SuspendedGenerator>>();
   const size_t scopes = interpreter.open_scopes();
   auto is_entered = std::make_shared<bool>(false);
-  context->enter = [function, given, halved, scopes, is_entered,
+  context->enter = [function, given, suspended, scopes, is_entered,
                     self = context.get()](Interpreter& inner) {
     // A loop in the graph would enter it again.
     if (std::exchange(*is_entered, true) || inner.open_scopes() != scopes)
       inner.refuse(ReasonCode::generator, "a context manager that may be entered twice");
     inner.at_next_generator = [&](Frame& frame, const syntax::Body& body) {
-      *halved = std::make_unique<Halved>(std::move(frame));
-      Value yielded = (*halved)->begin(inner, body);
-      self->handles = (*halved)->handles();
+      *suspended = std::make_unique<SuspendedGenerator>(std::move(frame));
+      Value yielded = (*suspended)->begin(inner, body);
+      self->handles = (*suspended)->handles();
       return yielded;
     };
     const Awaiting nothing(inner, Awaiting::What::nothing);
     return call(inner, function, given);
   };
-  context->leave = [halved, self = context.get()](Interpreter& inner,
-                                                  const CallArguments& leaving) -> Value {
+  context->leave = [suspended, self = context.get()](Interpreter& inner,
+                                                     const CallArguments& leaving) -> Value {
     const bool raises = leaving.positional.size() == 3 && !is_none(leaving.positional[1]);
     const Value exception = raises ? leaving.positional[1] : nullptr;
-    if (*halved == nullptr || (raises && ends_generators(exception)))
+    if (*suspended == nullptr || (raises && ends_generators(exception)))
       inner.refuse(ReasonCode::generator, "a context manager that is left in a branch");
-    const std::unique_ptr<Halved> generator = std::move(*halved);
+    const std::unique_ptr<SuspendedGenerator> generator = std::move(*suspended);
     ContextsOfRun::end(self);
     return generator->end(inner, exception);
   };
