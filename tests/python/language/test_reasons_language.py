@@ -137,6 +137,7 @@ CASES = {
         Refused("len(IndexLength())", "a length that is no int"),
     ],
     "expression": [
+        Refused("x.output_nr", "the attribute output_nr of a tensor"),
         Refused("isinstance(map(int, [1]), int)", "isinstance()"),
         Refused(
             "isinstance('a', Rows)", "isinstance() of a union whose members are not all classes"

@@ -127,6 +127,7 @@ CASES = {
             "(followed_up * x).sum().backward()",
             "RuntimeError: a hook after the accumulation gives something",
         ),
+        Refused("{}['missing']", "KeyError"),
         Refused("Slotted().b = x", "AttributeError: b"),
         Refused("x * Unreadable().hidden", "AttributeError: unreadable attribute"),
         Refused("w.grad = 3", "TypeError: .grad of another class"),
