@@ -102,7 +102,7 @@ Completion execute_with_items(Interpreter& interpreter, const syntax::With& with
   const Entered entered = enter_context(interpreter, manager);
   Completion completion = Completion::normal;
   try {
-    const InContext within(interpreter, entered);
+    const Within within(interpreter, entered.handles);
     const syntax::Expression* target = with.items[index].optional_vars;
     if (target != nullptr) assign(interpreter, *target, entered.value);
     completion = execute_with_items(interpreter, with, index + 1);

@@ -2,9 +2,6 @@
 // is open then.
 #pragma once
 
-#include <optional>
-
-#include "frontend/core/exceptions.h"
 #include "frontend/core/interpreter.h"
 
 namespace janus::frontend {
@@ -19,17 +16,6 @@ struct Entered {
   /// It is left once: sides that are open then are merged before.
   bool is_left_once = false;
   size_t forks = 0;  ///< how many the frame had then
-};
-
-/// While it lives, what is interpreted stands within that context.
-class InContext {
- public:
-  InContext(Interpreter& interpreter, const Entered& entered) {
-    if (entered.handles) awaiting_.emplace(interpreter, Awaiting::What::exceptions);
-  }
-
- private:
-  std::optional<Awaiting> awaiting_;
 };
 
 /// Enters a context manager: the program's own, or one that the interpreter knows.

@@ -204,12 +204,12 @@ SuspendedGenerator::Rest SuspendedGenerator::begin_try(Interpreter& interpreter,
                                                        const syntax::Try& statement) {
   const size_t forks = frame_.forks.size();
   handles_ = handles_ || !statement.handlers.empty();
-  const InTry within(interpreter, statement);
+  const Within within(interpreter, !statement.handlers.empty());
   Rest inner = begin_body(interpreter, statement.body);
   if (inner == nullptr) refuse(interpreter);
   return [inner = std::move(inner), &statement, forks](Interpreter& later, Completion ended) {
     {
-      const InTry within_again(later, statement);
+      const Within within_again(later, !statement.handlers.empty());
       ended = inner(later, ended);
     }
     return end_try(later, statement, forks, ended);
@@ -227,13 +227,13 @@ SuspendedGenerator::Rest SuspendedGenerator::begin_with(Interpreter& interpreter
   interpreter.at(with);
   const Entered entered = enter_context(interpreter, manager);
   handles_ = handles_ || entered.handles;
-  const InContext within(interpreter, entered);
+  const Within within(interpreter, entered.handles);
   const syntax::Expression* target = with.items[index].optional_vars;
   if (target != nullptr) assign(interpreter, *target, entered.value);
   Rest inner = begin_with(interpreter, with, index + 1);
   return [inner = std::move(inner), &with, entered](Interpreter& later, Completion ended) {
     {
-      const InContext within_again(later, entered);
+      const Within within_again(later, entered.handles);
       ended = inner(later, ended);
     }
     return leave_context(later, with, entered, ended);

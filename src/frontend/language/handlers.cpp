@@ -145,7 +145,7 @@ Completion execute_try(Interpreter& interpreter, const syntax::Try& statement) {
   const size_t forks = interpreter.frame().forks.size();
   Completion completion = Completion::normal;
   {
-    const InTry within(interpreter, statement);
+    const Within within(interpreter, !statement.handlers.empty());
     completion = execute(interpreter, statement.body);
   }
   return end_try(interpreter, statement, forks, completion);

@@ -13,11 +13,12 @@ Completion execute_try(Interpreter& interpreter, const syntax::Try& statement);
 Completion execute_raise(Interpreter& interpreter, const syntax::Raise& statement);
 Completion execute_assert(Interpreter& interpreter, const syntax::Assert& statement);
 
-/// While it lives, what is interpreted stands in the body of that `try`.
-class InTry {
+/// While it lives, what is interpreted stands in the body of a `try` or `with`, which may handle
+/// exceptions or not.
+class Within {
  public:
-  InTry(Interpreter& interpreter, const syntax::Try& statement) {
-    if (!statement.handlers.empty()) awaiting_.emplace(interpreter, Awaiting::What::exceptions);
+  Within(Interpreter& interpreter, bool handles) {
+    if (handles) awaiting_.emplace(interpreter, Awaiting::What::exceptions);
   }
 
  private:

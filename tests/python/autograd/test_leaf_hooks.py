@@ -2,29 +2,11 @@
 
 import pytest
 from differential import Program, differential
+from hooked_training import batches, network, training
 
 import torch
 import torchjanus
 from torch import nn
-
-
-def network():
-    return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
-
-
-def batches(count):
-    return [(torch.randn(5, 4),) for _ in range(count)]
-
-
-def training(model, optimizer):
-    def step(x):
-        optimizer.zero_grad()
-        loss = model(x).square().sum()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
 
 
 @differential(hits=5, graphs=1)

@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 from differential import Program, differential
+from hooked_training import batches, training
 
 import torch
 import torchjanus
@@ -14,21 +15,6 @@ from torch import nn
 
 def network():
     return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 2))
-
-
-def batches(count=8):
-    return [(torch.randn(5, 4),) for _ in range(count)]
-
-
-def training(model, optimizer):
-    def step(x):
-        optimizer.zero_grad()
-        loss = model(x).square().sum()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
 
 
 @differential(hits=5, graphs=1)

@@ -1,6 +1,6 @@
 """What a run of a program has found out decides when the next one makes graphs, and never what it prints.
 
-The processor's time is simulated, as in runtime/test_conversion_account.py.
+The processor's time is simulated.
 """
 
 import functools
@@ -13,56 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import scripts
+from simulated_account import accounts, ran
 
-import torchjanus
 from torchjanus import _core, history
 from torchjanus._core import testing
-
-LOOP = """
-import torch
-from torchjanus._core import testing
-
-def steps():
-    for i in range({steps}):
-        testing.simulate_processor_time(1 + i * {milliseconds}, {milliseconds})
-        yield i
-
-w = torch.zeros(3, requires_grad=True)
-losses = []
-for i in steps():
-    loss = ((w - 1) ** 2).sum()
-    loss.backward()
-    with torch.no_grad():
-        w -= 0.1 * w.grad
-    w.grad = None
-    losses.append(loss.item())
-"""
 
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[float], None]]:
-    """Opens an account of which so many milliseconds are spent. What is kept on disk lies in a folder of the test."""
-
-    def begin(spent: float = 0) -> None:
-        testing.close_conversion_account()
-        testing.simulate_processor_time(0, 0)
-        _core.open_conversion_account(spent)
-
+    """What is kept on disk lies in a folder of the test."""
     monkeypatch.setenv("TORCHJANUS_CACHE", str(tmp_path / "cache"))
-    before = torchjanus.options.disabled
-    torchjanus.options.disabled = before - {"budget"}
-    yield begin
+    with accounts() as begin:
+        yield begin
     _core.recall([])
-    testing.close_conversion_account()
-    testing.end_simulated_processor_time()
-    torchjanus.options.disabled = before
-
-
-def ran(folder: Path, **values: Any) -> dict[str, Any]:
-    """The statistics of the loop, which prints and leaves what it does eagerly: of its newest copy."""
-    told = scripts.run_both(LOOP.format(**values), folder)
-    return [each for each in told if each["name"].startswith("<module>")][-1]
 
 
 def earlier(told: dict[str, Any], spent: float, saved: float, passed: float) -> None:
