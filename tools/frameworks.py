@@ -61,10 +61,14 @@ class Run:
 
 
 def environment(cache: Path) -> dict[str, str]:
-    """The environment of both: one thread, nothing from the network, and a cache of this run's own."""
+    """The environment of both: one thread, nothing from the network, and a cache of this run's own.
+
+    The checkout's modules are compiled once, as pip compiles those of installed packages.
+    """
     one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     quiet = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0"}
-    return {**os.environ, **one, **quiet, "TORCHJANUS_CACHE": str(cache)}
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **one, **quiet, "TORCHJANUS_CACHE": str(cache)}
 
 
 def length(program: Path) -> int:

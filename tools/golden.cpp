@@ -120,7 +120,7 @@ std::string run_passes(std::string_view text, const std::vector<std::string>& pa
   for (const std::string& name : passes) {
     const passes::NamedPass* pass = passes::find_pass(name);
     if (pass == nullptr) throw std::invalid_argument(cat("there is no pass named ", name));
-    graph = pass->run(graph);
+    graph = pass->run(std::move(graph));
     graph::verify(graph);
   }
   const std::string result = graph::print(graph);

@@ -57,6 +57,7 @@ class RegionBuilder:
         self.file = file
         self.constants: dict[str, object] = {}
         self.regions: list[_core.Region] = []  # without nested ones
+        self.varying: frozenset[str] = frozenset()  # variables of loops around, in the same scope
 
     def region(
         self,
@@ -77,6 +78,8 @@ class RegionBuilder:
         region = _core.Region(
             module, self.file, name, at_module_level, class_name, whole, ends_function
         )
+        for variable in sorted(self.varying):
+            region.expect_to_vary(variable)
         if whole is None:
             self.regions.append(region)
         made = _RegionCode(self, region, name, original, at_module_level, class_name)

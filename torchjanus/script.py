@@ -5,6 +5,7 @@ around it stays as it is.
 """
 
 import ast
+import contextlib
 import copy
 import types
 import warnings
@@ -150,22 +151,32 @@ class _Rewriter:
         self, loop: ast.For | ast.While, name: str, at_module_level: bool, class_name: str | None
     ) -> bool:
         original = copy.deepcopy(loop.body)
-        made = self._rewrite_body(
-            loop.body, name, at_module_level=at_module_level, class_name=class_name
-        )
-        trains = _has_direct_mark(original)
-        evaluates = not made and _may_evaluate(original)
-        if trains or evaluates:
-            count = len(self.builder.regions)
-            loop.body = self._converted(
-                loop.body, original, f"{name}, loop at line {loop.lineno}",
-                at_module_level=at_module_level, class_name=class_name,
-            )  # fmt: skip
-            made |= len(self.builder.regions) > count
+        with self._varying(self.builder.varying | _targets(loop)):
+            made = self._rewrite_body(
+                loop.body, name, at_module_level=at_module_level, class_name=class_name
+            )
+            trains = _has_direct_mark(original)
+            evaluates = not made and _may_evaluate(original)
+            if trains or evaluates:
+                count = len(self.builder.regions)
+                loop.body = self._converted(
+                    loop.body, original, f"{name}, loop at line {loop.lineno}",
+                    at_module_level=at_module_level, class_name=class_name,
+                )  # fmt: skip
+                made |= len(self.builder.regions) > count
         self._rewrite_body(
             loop.orelse, name, at_module_level=at_module_level, class_name=class_name
         )
         return made
+
+    @contextlib.contextmanager
+    def _varying(self, variables: frozenset[str]) -> Iterator[None]:
+        """Regions that are made meanwhile see other numbers in these variables sooner or later."""
+        before, self.builder.varying = self.builder.varying, variables
+        try:
+            yield
+        finally:
+            self.builder.varying = before
 
     def _rewrite_function(
         self, function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, class_name: str | None
@@ -174,15 +185,16 @@ class _Rewriter:
             return False
         start = first_effective_statement(function.body)
         original = copy.deepcopy(function.body[start:])
-        self._rewrite_body(
-            function.body, function.name, at_module_level=False, class_name=class_name
-        )
-        if isinstance(function, ast.FunctionDef) and _has_direct_mark(original):
-            shares = contains(function.body, ast.Global, ast.Nonlocal, into_loops=True)
-            function.body[start:] = self._converted(
-                function.body[start:], original, function.name,
-                at_module_level=False, class_name=class_name, ends_function=not shares,
-            )  # fmt: skip
+        with self._varying(frozenset()):  # another scope
+            self._rewrite_body(
+                function.body, function.name, at_module_level=False, class_name=class_name
+            )
+            if isinstance(function, ast.FunctionDef) and _has_direct_mark(original):
+                shares = contains(function.body, ast.Global, ast.Nonlocal, into_loops=True)
+                function.body[start:] = self._converted(
+                    function.body[start:], original, function.name,
+                    at_module_level=False, class_name=class_name, ends_function=not shares,
+                )  # fmt: skip
         return False  # a region in a nested function does not exclude the loop around it
 
     def _converted(
@@ -206,6 +218,13 @@ class _Rewriter:
                 original, where, at_module_level=at_module_level, class_name=class_name, plain=body
             )
         return body
+
+
+def _targets(loop: ast.For | ast.While) -> frozenset[str]:
+    """The variables that the loop itself sets."""
+    if isinstance(loop, ast.While):
+        return frozenset()
+    return frozenset(node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name))
 
 
 def _is_converted(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

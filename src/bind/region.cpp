@@ -747,6 +747,13 @@ PyObject* can_be_cut(PyObject* object, PyObject* /*unused*/) {
   return PyBool_FromLong(state_of(object).cuts->possible() ? 1 : 0);
 }
 
+PyObject* expect_to_vary(PyObject* object, PyObject* variable) {
+  const char* name = PyUnicode_AsUTF8(variable);
+  if (name == nullptr) return nullptr;
+  state_of(object).dispatcher.expect_to_vary(name);
+  Py_RETURN_NONE;
+}
+
 PyObject* stats(PyObject* object, PyObject* /*unused*/) {
   return guarded([&] { return told(state_of(object), stats_of).release(); });
 }
@@ -772,6 +779,7 @@ PyMethodDef methods[] = {
     {"returned_value", returned_value, METH_NOARGS, "What it returned, once."},
     {"bound_by", bound_by_statement, METH_O, "Numbers of the variables statement i binds."},
     {"can_be_cut", can_be_cut, METH_NOARGS, "Whether cutting may leave something for graphs."},
+    {"expect_to_vary", expect_to_vary, METH_O, "Numbers of this variable will vary."},
     {"explain", explain, METH_NOARGS, "What was converted and what was not, as text."},
     {"graph", graph_text, METH_NOARGS, "The graphs in the cache in their textual form."},
     {"stats", stats, METH_NOARGS, "Counters, durations in milliseconds, and reasons, as a dict."},

@@ -795,7 +795,7 @@ void Dispatcher::start_over(Reason reason) {
   aborts_of_.clear();
   refusals_of_.clear();
   graphs_of_.clear();
-  observations_ = {};
+  observations_.forget();
   texts_are_inputs_ = true;
 }
 

@@ -108,6 +108,8 @@ class Dispatcher {
   const Reason* refusal_to_cut() const;
   /// Takes over what another dispatcher has observed of the same variables.
   void inherit(const Dispatcher& other) { observations_ = other.observations_; }
+  /// Numbers of this variable will vary, even if the first calls have not shown it.
+  void expect_to_vary(std::string variable) { observations_.expect_to_vary(std::move(variable)); }
 
   /// The variables or parameters that the profile observes: names and values.
   using Roots = std::vector<std::pair<std::string, PyObject*>>;

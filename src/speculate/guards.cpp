@@ -13,7 +13,7 @@ namespace janus::speculate {
 
 Guards::Guards(const Generated& generated, const Call& call,
                std::span<const Source* const> captured, PyObject* on_death)
-    : tree_(std::make_unique<GuardTree>()), is_verified_(log_enabled("verify")) {
+    : tree_(std::make_unique<GuardTree>()), is_verified_(log_enabled("verify", 2)) {
   tree_->argument_count = call.argument_count;
   tree_->keyword_names = python::Object::borrow(call.keyword_names);
   tree_->environment = generated.environment;

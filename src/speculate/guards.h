@@ -64,7 +64,7 @@ class Guards {
   mutable const Check* failed_ = nullptr;  ///< in the last walk that failed
   mutable uint32_t failed_step_ = 0;
   bool is_verified_ =
-      false;  ///< TORCHJANUS_LOG=verify: each hit of the cache is confirmed by a walk
+      false;  ///< TORCHJANUS_LOG=verify:2: each hit of the cache is confirmed by a walk
 };
 
 }  // namespace janus::speculate

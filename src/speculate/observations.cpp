@@ -65,6 +65,19 @@ ValueFact any_text() {
   return fact;
 }
 
+/// The fact about a number that may be any of its type.
+ValueFact any_number(PyObject* number) {
+  ValueFact fact;
+  for (const int64_t value : {2, 3}) {
+    const python::Object alike =
+        PyLong_CheckExact(number)
+            ? python::integer(value)
+            : python::Object::steal(PyFloat_FromDouble(static_cast<double>(value)));
+    fact.see(alike.get());
+  }
+  return fact;
+}
+
 /// Whether other paths are expected to vary as this one does: those of other elements, and numbers
 /// of other elements (the learning rates of an optimizer's groups).
 bool stands_for_others(const std::string& path, const std::string& kind) {
@@ -92,6 +105,12 @@ std::string kind_of(const std::string& path, PyObject* object) {
 void Observations::begin_call() {
   ++call_;
   tensors_.clear();
+}
+
+void Observations::forget() {
+  Observations fresh;
+  fresh.expected_to_vary_ = std::move(expected_to_vary_);
+  *this = std::move(fresh);
 }
 
 void Observations::note_tensor(const Key& key, ValueFact& fact, PyObject* object) {
@@ -146,6 +165,8 @@ void Observations::add_fact(const std::string& path, PyObject* object,
   const std::string kind = kind_of(path, object);
   const auto found = facts_.find({path, kind});
   if (found != facts_.end()) facts.insert_or_assign(path, found->second);
+  if ((kind == "int" || kind == "float") && expected_to_vary_.contains(path))
+    facts.insert_or_assign(path, any_number(object));
   // If some flags or numbers of a list have varied, the others are expected to vary.
   const auto alike = stands_for_others(path, kind)
                          ? varied_elements_.find({path_of_alike(path), kind})
@@ -162,7 +183,7 @@ bool Observations::texts_vary() const {
 }
 
 bool Observations::any_varies() const {
-  if (texts_vary()) return true;
+  if (texts_vary() || !expected_to_vary_.empty()) return true;
   for (const auto& [key, fact] : facts_) {
     if (fact.is_tensor() ? fact.level() >= ValueFact::Level::varying_shape
                          : fact.level() > ValueFact::Level::value)

@@ -23,11 +23,15 @@ class Observations {
   void begin_call();
   /// Joins the object to its fact. True if the fact became more general (not for the first value).
   bool see(const std::string& path, PyObject* object);
+  /// Numbers at the path will vary, even if the first calls have not shown it.
+  void expect_to_vary(std::string path) { expected_to_vary_.insert(std::move(path)); }
+  /// Forgets what was seen, not what is expected.
+  void forget();
   /// Adds the fact about objects of the same kind at the path, if there is one. `with_texts`: also
   /// about texts that are ever new.
   void add_fact(const std::string& path, PyObject* object,
                 std::map<std::string, ValueFact, std::less<>>& facts, bool with_texts) const;
-  /// Whether any fact is more general than one value or shape, or aliases_vary().
+  /// Whether any fact is more general than one value or shape, or will be, or aliases_vary().
   bool any_varies() const;
   /// Whether some text had so many values that it may have any.
   bool texts_vary() const;
@@ -45,6 +49,7 @@ class Observations {
   std::map<Key, ValueFact> facts_;
   std::map<const PyObject*, Key> tensors_;  ///< of this call: the first path to each tensor
   std::set<std::pair<Key, Key>> shared_;    ///< pairs that led to one tensor in some call
+  std::set<std::string, std::less<>> expected_to_vary_;
   std::map<std::string, std::set<Py_hash_t>, std::less<>> numbers_;
   std::map<std::string, std::set<Py_hash_t>, std::less<>> texts_;
   /// By path without indices: an element that varied, which stands for all elements there.

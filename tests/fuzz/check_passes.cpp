@@ -10,6 +10,7 @@
 #include "ops/list.h"
 #include "ops/reference.h"
 #include "passes/pipeline/registry.h"
+#include "passes/structure/copied.h"
 
 using namespace janus;
 using namespace janus::graph;
@@ -100,7 +101,7 @@ bool same(const Outcome& a, const Outcome& b) {
 /// The graph after a pass; nullopt if it refuses the graph (an operator has no gradient).
 std::optional<Graph> run_pass(std::string_view name, const Graph& graph) {
   try {
-    Graph result = passes::find_pass(name)->run(graph);
+    Graph result = passes::find_pass(name)->run(passes::copied(graph));
     verify(result);
     return result;
   } catch (const TypeError&) {

@@ -20,6 +20,9 @@ _DISABLED = {name for name in os.environ.get("TORCHJANUS_DISABLE", "").split(","
 # For child processes as well.
 os.environ["TORCHJANUS_DISABLE"] = ",".join(sorted(_DISABLED | {"background", "budget"}))
 
+# Each pass's graph is verified.
+os.environ["TORCHJANUS_LOG"] = ",".join(filter(None, (os.environ.get("TORCHJANUS_LOG"), "verify")))
+
 # Several workers (pytest -n) share the cores: torch's threads sleep where they wait, instead of taking the cores from
 # the other workers. How many threads there are, on which results depend, stays as it is.
 if "PYTEST_XDIST_WORKER" in os.environ:

@@ -50,12 +50,41 @@ bool follows_from_remainder(const graph::Value* number, int steps = 4) {
          });
 }
 
+/// Whether the number is made, in a few steps, of an int that differs from call to call.
+bool follows_from_varying_int(const graph::Value* number, int steps = 4) {
+  if (!number->type.is_number()) return false;
+  const graph::Node* made_by = number->definition;
+  if (made_by == nullptr) return number->type == graph::Type::i64();
+  if (made_by->op == &op::size) return has_varying_int(made_by->attributes.get<graph::Dim>("of"));
+  return steps > 0 && std::ranges::any_of(made_by->inputs, [&](const graph::Value* input) {
+           return follows_from_varying_int(input, steps - 1);
+         });
+}
+
+/// Whether it says on which side of a bound such an int is.
+bool bounds_varying_int(const graph::Value* flag) {
+  const graph::Node* made_by = flag->definition;
+  if (made_by == nullptr) return false;
+  if (made_by->op == &op::scalar_not) return bounds_varying_int(made_by->inputs[0]);
+  static constexpr const graph::OpDef* kOrders[] = {&op::scalar_lt, &op::scalar_le, &op::scalar_gt,
+                                                    &op::scalar_ge};
+  return std::ranges::find(kOrders, made_by->op) != std::end(kOrders) &&
+         std::ranges::any_of(made_by->inputs, [](const graph::Value* input) {
+           return follows_from_varying_int(input);
+         });
+}
+
+/// Whether the test comes out both ways sooner or later, whatever the first calls have shown.
+bool will_vary(const Truth& truth) {
+  return truth.flag != nullptr &&
+         (follows_from_remainder(truth.flag) || bounds_varying_int(truth.flag));
+}
+
 }  // namespace
 
 bool takes_both(Interpreter& interpreter, int fact, const Truth& truth) {
   if (takes_both(interpreter, fact)) return true;
-  return fact >= 0 && truth.flag != nullptr && follows_from_remainder(truth.flag) &&
-         may_merge(interpreter, fact);
+  return fact >= 0 && will_vary(truth) && may_merge(interpreter, fact);
 }
 
 namespace {

@@ -26,7 +26,8 @@ bool may_merge(Interpreter& interpreter, int fact);
 /// against merging them.
 bool takes_both(Interpreter& interpreter, int fact);
 /// The same of a test at hand, of which the profile may not have seen all: one of a remainder
-/// (`step % 20 == 0`) comes out both ways sooner or later.
+/// (`step % 20 == 0`), or of an int that varies against a bound (`step < warmup`), comes out both
+/// ways sooner or later.
 bool takes_both(Interpreter& interpreter, int fact, const Truth& truth);
 
 /// The value that `first` gives where the test holds, else that of `second`.

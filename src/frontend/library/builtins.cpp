@@ -36,6 +36,7 @@
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "frontend/values/number_kinds.h"
+#include "frontend/values/operands.h"
 #include "frontend/values/restart.h"
 #include "frontend/values/symbolic_list.h"
 #include "frontend/values/truth.h"
@@ -189,11 +190,18 @@ Value call_divmod(Interpreter& interpreter, const Arguments& arguments) {
 /// One of two numbers of a kind, where only the run decides which; else null.
 Value selected(Interpreter& interpreter, const Value& test, const Value& yes, const Value& no) {
   const auto* flag = as<Number>(test);
-  if (flag == nullptr || flag->example || !is_number(yes) || !is_number(no)) return nullptr;
+  if (flag == nullptr || !is_number(yes) || !is_number(no)) return nullptr;
   graph::Value *first = interpreter.graph_value(yes), *second = interpreter.graph_value(no);
   if (first->type != second->type) return nullptr;
+  python::Object example;
+  if (flag->example) {
+    // An int stays what it is made of: it may be a size.
+    if (first->type != graph::Type::f64()) return nullptr;
+    example = example_of(flag->example.is(Py_True) ? yes : no);
+  }
   return interpreter.number(
-      op::scalar_select(interpreter.builder(), {interpreter.graph_value(test), first, second}));
+      op::scalar_select(interpreter.builder(), {interpreter.graph_value(test), first, second}),
+      std::move(example));
 }
 
 /// min and max of a list of numbers of the graph; null: it is another call.

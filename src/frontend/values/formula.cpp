@@ -53,9 +53,12 @@ std::string written(const graph::Value& number, int around) {
 
 std::string formula(const graph::Value& number) { return written(number, 0); }
 
+bool has_varying_int(const graph::Dim& number) {
+  return graph::to_string(number).find('$') != std::string::npos;  // the mark of such symbols
+}
+
 bool is_of_remainder(const graph::Dim& number) {
-  const std::string text = graph::to_string(number);  // a dollar marks varying ints
-  return text.find('%') != std::string::npos && text.find('$') != std::string::npos;
+  return has_varying_int(number) && graph::to_string(number).find('%') != std::string::npos;
 }
 
 }  // namespace janus::frontend

@@ -12,5 +12,7 @@ std::string formula(const graph::Value& number);
 
 /// Whether the number has to do with a remainder of a varying int: `step % 20`.
 bool is_of_remainder(const graph::Dim& number);
+/// Whether a varying int of the program is part of it.
+bool has_varying_int(const graph::Dim& number);
 
 }  // namespace janus::frontend

@@ -175,6 +175,7 @@ std::vector<Node*> functions_around(Graph& graph, Seeds seeds) {
 /// it is not possible.
 std::optional<Graph> batch_together(const graph::Graph& graph, Seeds seeds,
                                     const std::string& symbol) {
+  if (seeds == Seeds::loops && parallel_loops(graph.body()).empty()) return std::nullopt;
   Graph result = copied(graph);
   const std::vector<Node*> together = functions_around(result, seeds);
   std::vector<Node*> functions = together;
@@ -193,30 +194,29 @@ std::optional<Graph> batch_together(const graph::Graph& graph, Seeds seeds,
 
 }  // namespace
 
-graph::Graph batch(const graph::Graph& graph) {
-  Graph result = copied(graph);
-  const std::vector<Node*> recursive = recursive_functions(result);
-  const std::string symbol = unused_symbol(result);
+graph::Graph batch(graph::Graph graph) {
+  const std::vector<Node*> recursive = recursive_functions(graph);
+  const std::string symbol = unused_symbol(graph);
   if (recursive.empty()) {
-    auto together = batch_together(result, Seeds::loops, symbol);
-    return together ? std::move(*together) : std::move(result);
+    auto together = batch_together(graph, Seeds::loops, symbol);
+    return together ? std::move(*together) : std::move(graph);
   }
-  if (show_transposed(recursive)) return result;
+  if (show_transposed(recursive)) return graph;
   std::unordered_set<const Node*> done;
-  if (auto together = batch_together(result, Seeds::calls, symbol)) return std::move(*together);
+  if (auto together = batch_together(graph, Seeds::calls, symbol)) return std::move(*together);
   std::map<std::string, int64_t> kinds;
   for (Node* function : recursive) {
     if (done.contains(function)) continue;
     const std::vector<Node*> functions = graph::functions_run_by(body_of(*function));
-    for (Node* each : functions) sink_code(result, body_of(*each));
-    Recursion recursion(functions, {}, result.body(), Dim::symbol(symbol));
+    for (Node* each : functions) sink_code(graph, body_of(*each));
+    Recursion recursion(functions, {}, graph.body(), Dim::symbol(symbol));
     const bool fresh =
         std::ranges::none_of(functions, [&](const Node* each) { return done.contains(each); });
     if (!fresh || !recursion.can_put_off()) continue;
-    Batcher(result, recursion, kinds).run();
+    Batcher(graph, recursion, kinds).run();
     done.insert(functions.begin(), functions.end());
   }
-  return copied(result);
+  return copied(graph);
 }
 
 }  // namespace janus::passes

@@ -16,6 +16,6 @@
 
 namespace janus::passes {
 
-graph::Graph batch(const graph::Graph& graph);
+graph::Graph batch(graph::Graph graph);
 
 }  // namespace janus::passes

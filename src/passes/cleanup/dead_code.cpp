@@ -53,12 +53,11 @@ class KnownSizes {
 
 }  // namespace
 
-graph::Graph remove_dead_code(const graph::Graph& graph) {
-  graph::Graph trimmed = copied(graph);
-  drop_dead_results(trimmed);
-  const Liveness liveness(trimmed);
-  KnownSizes known(trimmed, liveness);
-  graph::Rewriter rewriter(trimmed);
+graph::Graph remove_dead_code(graph::Graph graph) {
+  drop_dead_results(graph);
+  const Liveness liveness(graph);
+  KnownSizes known(graph, liveness);
+  graph::Rewriter rewriter(graph);
   rewriter.run(
       [&](const graph::Node& node) { return !liveness.is_live(node) && !known.need(node); });
   return rewriter.finish();

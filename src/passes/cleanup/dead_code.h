@@ -14,6 +14,6 @@
 
 namespace janus::passes {
 
-graph::Graph remove_dead_code(const graph::Graph& graph);
+graph::Graph remove_dead_code(graph::Graph graph);
 
 }  // namespace janus::passes

@@ -6,6 +6,7 @@
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
+#include "passes/structure/contains.h"
 #include "passes/structure/copied.h"
 
 namespace janus::passes {
@@ -69,10 +70,10 @@ size_t move_in_front(Block& block, size_t position) {
   return moved.size();
 }
 
-graph::Graph move_loop_invariants(const graph::Graph& graph) {
-  graph::Graph result = copied(graph);
-  move_loop_invariants(result.body());
-  return copied(result);
+graph::Graph move_loop_invariants(graph::Graph graph) {
+  if (!contains(graph, op::while_)) return graph;
+  move_loop_invariants(graph.body());
+  return copied(graph);
 }
 
 }  // namespace janus::passes

@@ -17,7 +17,7 @@
 
 namespace janus::passes {
 
-graph::Graph move_loop_invariants(const graph::Graph& graph);
+graph::Graph move_loop_invariants(graph::Graph graph);
 
 /// Whether the value is defined in the block, or in one within it.
 bool is_inside(const graph::Value& value, const graph::Block& block);

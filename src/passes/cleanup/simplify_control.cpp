@@ -95,10 +95,9 @@ class Simplifier {
 
 }  // namespace
 
-graph::Graph simplify_control(const graph::Graph& graph) {
-  graph::Graph result = copied(graph);
-  Simplifier().run(result.body());
-  return copied(result);
+graph::Graph simplify_control(graph::Graph graph) {
+  Simplifier().run(graph.body());
+  return copied(graph);
 }
 
 }  // namespace janus::passes

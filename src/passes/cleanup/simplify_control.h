@@ -15,6 +15,6 @@
 
 namespace janus::passes {
 
-graph::Graph simplify_control(const graph::Graph& graph);
+graph::Graph simplify_control(graph::Graph graph);
 
 }  // namespace janus::passes

@@ -167,10 +167,9 @@ class Scheduler {
 
 }  // namespace
 
-graph::Graph schedule(const graph::Graph& graph) {
-  graph::Graph result = copied(graph);
-  result.body().nodes = Scheduler(result).order();
-  return result;
+graph::Graph schedule(graph::Graph graph) {
+  graph.body().nodes = Scheduler(graph).order();
+  return graph;
 }
 
 }  // namespace janus::passes

@@ -13,6 +13,6 @@
 
 namespace janus::passes {
 
-graph::Graph schedule(const graph::Graph& graph);
+graph::Graph schedule(graph::Graph graph);
 
 }  // namespace janus::passes

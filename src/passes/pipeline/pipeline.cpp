@@ -28,17 +28,11 @@
 #include "passes/products/weight_prepacking.h"
 #include "passes/products/widen_products.h"
 #include "passes/runner/runner.h"
+#include "passes/structure/contains.h"
 
 namespace janus::passes {
 
 namespace {
-
-bool has_rows(const graph::Graph& graph) {
-  bool found = false;
-  graph::for_each_node(graph.body(),
-                       [&](const graph::Node& node) { found |= node.op == &op::rows; });
-  return found;
-}
 
 /// But for what eager has an operator for that adds elements up.
 CanFuse without_sums(CanFuse can_fuse) {
@@ -76,7 +70,7 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
 
   // Invocations of a recursion side by side; what many rows take is simplified once more.
   graph = run("batch", batch, std::move(graph));
-  if (has_rows(graph)) {
+  if (contains(graph, op::rows)) {
     graph = run("simplify", simplify, std::move(graph));
     graph = run("fold", fold_constants, std::move(graph));
     graph = run("merge_common", merge_common_subexpressions, std::move(graph));

@@ -31,33 +31,43 @@
 
 namespace janus::passes {
 
+namespace {
+
+/// A pass that leaves the graph that it is given as it is.
+template <graph::Graph (*pass)(const graph::Graph&)>
+graph::Graph kept(graph::Graph graph) {
+  return pass(graph);
+}
+
+}  // namespace
+
 std::span<const NamedPass> all_passes() {
   static constexpr std::array passes = {
-      NamedPass{"decompose", decompose},
-      NamedPass{"pool_first", pool_first},
-      NamedPass{"map_indices", map_indices},
+      NamedPass{"decompose", kept<decompose>},
+      NamedPass{"pool_first", kept<pool_first>},
+      NamedPass{"map_indices", kept<map_indices>},
       NamedPass{"hoist", move_loop_invariants},
       NamedPass{"hoist_rows", hoist_rows},
-      NamedPass{"differentiate", differentiate},
-      NamedPass{"map_reductions", map_reductions},
-      NamedPass{"fold", fold_constants},
-      NamedPass{"simplify", simplify},
+      NamedPass{"differentiate", kept<differentiate>},
+      NamedPass{"map_reductions", kept<map_reductions>},
+      NamedPass{"fold", kept<fold_constants>},
+      NamedPass{"simplify", kept<simplify>},
       NamedPass{"simplify_control", simplify_control},
-      NamedPass{"leave_undefined", leave_undefined},
-      NamedPass{"merge_common", merge_common_subexpressions},
+      NamedPass{"leave_undefined", kept<leave_undefined>},
+      NamedPass{"merge_common", kept<merge_common_subexpressions>},
       NamedPass{"remove_dead", remove_dead_code},
       NamedPass{"batch", batch},
       NamedPass{"stack_rounds", stack_rounds},
-      NamedPass{"sum_products", sum_products},
+      NamedPass{"sum_products", kept<sum_products>},
       NamedPass{"stack_products", stack_products},
       NamedPass{"widen_products", widen_products},
-      NamedPass{"turn_matrices", prepack_weights},
+      NamedPass{"turn_matrices", kept<prepack_weights>},
       NamedPass{"small_norms",
-                [](const graph::Graph& graph) { return small_norms(graph, can_fuse_by_traits); }},
-      NamedPass{"fuse", [](const graph::Graph& graph) { return fuse(graph, can_fuse_by_traits); }},
-      NamedPass{"wrap", [](const graph::Graph& graph) { return wrap(graph, can_fuse_by_traits); }},
+                [](graph::Graph graph) { return small_norms(graph, can_fuse_by_traits); }},
+      NamedPass{"fuse", [](graph::Graph graph) { return fuse(graph, can_fuse_by_traits); }},
+      NamedPass{"wrap", [](graph::Graph graph) { return wrap(graph, can_fuse_by_traits); }},
       NamedPass{"schedule", schedule},
-      NamedPass{"optimise", [](const graph::Graph& graph) { return optimise(copied(graph)); }},
+      NamedPass{"optimise", [](graph::Graph graph) { return optimise(std::move(graph)); }},
   };
   return passes;
 }

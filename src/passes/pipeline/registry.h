@@ -10,7 +10,7 @@ namespace janus::passes {
 
 struct NamedPass {
   std::string_view name;
-  graph::Graph (*run)(const graph::Graph& graph);
+  graph::Graph (*run)(graph::Graph graph);
 };
 
 /// Every pass, and `optimise`: all of them as the compiler runs them.

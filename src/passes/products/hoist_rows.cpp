@@ -12,6 +12,7 @@
 #include "ops/list.h"
 #include "passes/batching/batching_rules.h"
 #include "passes/cleanup/loop_invariant_code_motion.h"
+#include "passes/structure/contains.h"
 #include "passes/structure/copied.h"
 #include "passes/structure/counted_loop.h"
 
@@ -107,10 +108,10 @@ void hoist_rows(graph::Graph& graph, Block& block) {
 
 }  // namespace
 
-graph::Graph hoist_rows(const graph::Graph& graph) {
-  graph::Graph result = copied(graph);
-  hoist_rows(result, result.body());
-  return copied(result);
+graph::Graph hoist_rows(graph::Graph graph) {
+  if (!contains(graph, op::while_)) return graph;
+  hoist_rows(graph, graph.body());
+  return copied(graph);
 }
 
 }  // namespace janus::passes

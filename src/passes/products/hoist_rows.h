@@ -15,6 +15,6 @@
 
 namespace janus::passes {
 
-graph::Graph hoist_rows(const graph::Graph& graph);
+graph::Graph hoist_rows(graph::Graph graph);
 
 }  // namespace janus::passes

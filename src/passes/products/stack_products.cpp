@@ -163,9 +163,6 @@ class Stacking {
 
 }  // namespace
 
-graph::Graph stack_products(const graph::Graph& graph) {
-  graph::Graph own = copied(graph);
-  return Stacking(own).run();
-}
+graph::Graph stack_products(graph::Graph graph) { return Stacking(graph).run(); }
 
 }  // namespace janus::passes

@@ -14,6 +14,6 @@
 
 namespace janus::passes {
 
-graph::Graph stack_products(const graph::Graph& graph);
+graph::Graph stack_products(graph::Graph graph);
 
 }  // namespace janus::passes

@@ -17,6 +17,7 @@
 #include "ops/list.h"
 #include "ops/shape_rules.h"
 #include "passes/products/side_by_side.h"
+#include "passes/structure/contains.h"
 #include "passes/structure/copied.h"
 #include "passes/structure/counted_loop.h"
 
@@ -229,10 +230,10 @@ class Stacker {
 
 }  // namespace
 
-graph::Graph stack_rounds(const graph::Graph& graph) {
-  graph::Graph result = copied(graph);
-  Stacker(result).run(result.body());
-  return copied(result);
+graph::Graph stack_rounds(graph::Graph graph) {
+  if (!contains(graph, op::while_)) return graph;
+  Stacker(graph).run(graph.body());
+  return copied(graph);
 }
 
 }  // namespace janus::passes

@@ -14,6 +14,6 @@
 
 namespace janus::passes {
 
-graph::Graph stack_rounds(const graph::Graph& graph);
+graph::Graph stack_rounds(graph::Graph graph);
 
 }  // namespace janus::passes

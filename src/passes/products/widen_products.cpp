@@ -139,9 +139,6 @@ class Widening {
 
 }  // namespace
 
-graph::Graph widen_products(const graph::Graph& graph) {
-  graph::Graph own = copied(graph);
-  return Widening(own).run();
-}
+graph::Graph widen_products(graph::Graph graph) { return Widening(graph).run(); }
 
 }  // namespace janus::passes

@@ -13,6 +13,6 @@
 
 namespace janus::passes {
 
-graph::Graph widen_products(const graph::Graph& graph);
+graph::Graph widen_products(graph::Graph graph);
 
 }  // namespace janus::passes

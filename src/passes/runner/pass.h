@@ -7,7 +7,7 @@
 
 namespace janus::passes {
 
-/// Takes a finished graph and gives a new one that computes the same.
-using Pass = std::function<graph::Graph(const graph::Graph&)>;
+/// Takes a finished graph, which it may change, and gives one that computes the same.
+using Pass = std::function<graph::Graph(graph::Graph)>;
 
 }  // namespace janus::passes

@@ -39,13 +39,7 @@ auto named(std::string_view name, Action&& action) {
 
 }  // namespace
 
-bool verifies() {
-#ifdef NDEBUG
-  return log_enabled("verify");
-#else
-  return true;
-#endif
-}
+bool verifies() { return log_enabled("verify"); }
 
 bool PassRunner::left_out(std::string_view name, Need need) const {
   if (need == Need::required) return false;
@@ -62,14 +56,16 @@ graph::Graph PassRunner::operator()(std::string_view name, const Pass& pass, gra
   const bool dumps = !options().dump_folder.empty();
   const std::string before = dumps ? graph::print(graph) : std::string();
 
+  const size_t nodes_before = log_enabled("pass") ? count_nodes(graph) : 0;
+
   const Clock::time_point start = Clock::now();
-  graph::Graph result = named(name, [&] { return pass(graph); });
+  graph::Graph result = named(name, [&] { return pass(std::move(graph)); });
   const double time = milliseconds_since(start);
 
   if (times_ != nullptr) times_->push_back({std::string(name), time});
   if (log_enabled("pass"))
     log("pass",
-        cat(name, ": ", count_nodes(graph), " -> ", count_nodes(result), " nodes, ", time, " ms"));
+        cat(name, ": ", nodes_before, " -> ", count_nodes(result), " nodes, ", time, " ms"));
   if (dumps) {
     if (const std::string after = graph::print(result); after != before)
       dump(cat(name, ".ir"), after);

@@ -36,8 +36,8 @@ class PassRunner {
   int passes_run_ = 0;
 };
 
-/// Whether graphs are verified after each pass: in builds without NDEBUG, or while the log channel
-/// `verify` is on.
+/// Whether graphs are verified after each pass: while the log channel `verify` is on, as in tests.
+/// It takes a third of the time of the passes.
 bool verifies();
 
 }  // namespace janus::passes

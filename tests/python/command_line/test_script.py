@@ -318,6 +318,40 @@ def test_loops_around_what_runs_as_graphs_already_are_left_alone(tmp_path):
     assert [reason["code"] for reason in epochs["reasons"]] == ["limit"]
 
 
+def test_variables_of_loops_around_vary_from_the_start(tmp_path):
+    """The first graph is made during the first epoch, and serves the others."""
+    (tmp_path / "program.py").write_text(
+        textwrap.dedent("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Linear(4, 4)
+        optimizer = torch.optim.SGD(model.parameters(), 0.01)
+
+        def train(epochs):
+            for epoch, rate in enumerate([0.1, 0.2, 0.3][:epochs]):
+                for batch in range(6):
+                    optimizer.zero_grad(set_to_none=False)
+                    loss = model(torch.randn(3, 4)).square().mean() * rate
+                    loss.backward()
+                    optimizer.step()
+                    print(epoch, batch, f"{loss.item():.4f}")
+
+        for p in model.parameters():
+            p.grad = torch.zeros_like(p)
+        train(3)
+        """)
+    )
+    expected = run(tmp_path, "program.py")
+    stats = tmp_path / "stats.json"
+    actual = run(tmp_path, "-m", "torchjanus", "run", "--stats", str(stats), "program.py")
+    assert actual.stdout == expected.stdout
+    (loop,) = (each for each in json.loads(stats.read_text())["functions"] if each["hits"] > 0)
+    assert loop["generated"] == 1
+    assert loop["hits"] == 15
+
+
 def test_variables_of_a_function_that_ends(tmp_path):
     """Nobody sees what they hold, so sides of a branch may leave different things in them."""
     (tmp_path / "program.py").write_text(

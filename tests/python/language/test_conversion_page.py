@@ -117,6 +117,19 @@ def remainder_if():
     return f
 
 
+@converted("`if` on a varying int against a bound: `if step < warmup`")
+def bounded_if():
+    state = State()
+
+    def f(x, n):
+        state.scale += 1
+        if n < 5:
+            state.last = 1.0
+        return x * n
+
+    return f
+
+
 @converted("conditional expression")
 def conditional():
     return lambda x, n: (x * 2) if x.sum() > 0 else (x - 1)

@@ -70,6 +70,47 @@ def test_update_after_several_steps():
     return Program(step, numbered(), watch=[model])
 
 
+@differential(hits=57, graphs=1, aborts=0)
+def test_warm_up_that_ends():
+    """The profiled calls lie before its end."""
+    model, trainer = nn.Linear(4, 3), Trainer()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def rate(step):
+        if step < 10:
+            return float(step) / 10
+        return max(0.0, 1 - float(step) / 40)
+
+    def step(x, index):
+        trainer.steps += 1
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad(set_to_none=False)
+        loss.backward()
+        optimizer.param_groups[0]["lr"] = 0.1 * rate(trainer.steps)
+        optimizer.step()
+        if not trainer.steps <= 30:
+            trainer.running += loss.item()
+        return loss.detach()
+
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    return Program(step, numbered(), watch=[model, trainer])
+
+
+@differential(hits=50, graphs=2)
+def test_side_of_a_bound_that_can_not_be_merged():
+    """Then the test is followed, as any other."""
+    model, trainer = nn.Linear(4, 3), Trainer()
+
+    def step(x, index):
+        loss = model(x).pow(2).mean()
+        if index > 40:
+            trainer.best = x
+        return loss
+
+    return Program(step, numbered(), watch=[model, trainer])
+
+
 @differential(hits=50, graphs=2)
 def test_side_of_a_remainder_that_can_not_be_merged():
     """Then the test is followed, as any other."""

@@ -30,8 +30,8 @@ class PassRunnerTest : public testing::Test {
   Options before_;
 };
 
-graph::Graph break_types(const graph::Graph& graph) {
-  graph::Graph result = remove_dead_code(graph);
+graph::Graph break_types(graph::Graph graph) {
+  graph::Graph result = remove_dead_code(std::move(graph));
   result.body().nodes.front()->outputs.front()->type = graph::Type::i64();
   return result;
 }
@@ -63,7 +63,7 @@ TEST_F(PassRunnerTest, StopsAfterTheGivenNumberOfPasses) {
 }
 
 TEST_F(PassRunnerTest, NamesThePassThatBreaksAGraph) {
-  if (!verifies()) GTEST_SKIP() << "this build does not verify";
+  options().log_levels = {{"verify", 1}};
   PassRunner run;
   try {
     run("break_types", break_types, parsed(kGraph));
