@@ -66,15 +66,15 @@ const Source* question_path(Interpreter& interpreter, PyObject* callable, PyObje
 namespace {
 
 /// "getrecursionlimit()", "dispatch(int)", "is_missing('xarray')"
-Object name_of_question(Interpreter& interpreter, PyObject* callable, PyObject* argument) {
+Object name_of_question(const Frames& frames, PyObject* callable, PyObject* argument) {
   const auto text = [&](PyObject* object) {
-    if (PyUnicode_Check(object)) return interpreter.must(PyObject_Repr(object));
-    return interpreter.must(PyObject_GetAttrString(object, "__name__"));
+    if (PyUnicode_Check(object)) return frames.must(PyObject_Repr(object));
+    return frames.must(PyObject_GetAttrString(object, "__name__"));
   };
   const Object name =
-      interpreter.must(argument == nullptr ? PyUnicode_FromFormat("%S()", text(callable).get())
-                                           : PyUnicode_FromFormat("%S(%S)", text(callable).get(),
-                                                                  text(argument).get()));
+      frames.must(argument == nullptr
+                      ? PyUnicode_FromFormat("%S()", text(callable).get())
+                      : PyUnicode_FromFormat("%S(%S)", text(callable).get(), text(argument).get()));
   PyObject* interned = Py_NewRef(name.get());
   PyUnicode_InternInPlace(&interned);
   return Object::steal(interned);

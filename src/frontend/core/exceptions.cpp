@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "frontend/core/interpreter.h"
+#include "frontend/core/value_maker.h"
 #include "frontend/values/make.h"
 
 namespace janus::frontend {
@@ -20,14 +20,14 @@ void raise(const Frames& frames, PyObject* type, std::string details) {
   frames.refuse(ReasonCode::would_raise, std::move(details));
 }
 
-Value initialise_exception(Interpreter& interpreter, const CallArguments& arguments) {
+Value initialise_exception(ValueMaker& maker, const CallArguments& arguments) {
   if (arguments.positional.empty() || !arguments.keywords.empty() ||
       !is_exception(arguments.positional[0]))
     return nullptr;
   set_exception_arguments(
       *as<Instance>(arguments.positional[0]),
       make_tuple({arguments.positional.begin() + 1, arguments.positional.end()}));
-  return interpreter.none();
+  return maker.none();
 }
 
 }  // namespace janus::frontend

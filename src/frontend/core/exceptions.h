@@ -11,7 +11,7 @@
 
 namespace janus::frontend {
 
-class Interpreter;
+class ValueMaker;
 
 /// While it lives, exceptions that are raised in what the frame at hand does are handled.
 class Awaiting {
@@ -38,6 +38,6 @@ bool is_awaited(const Frames& frames, PyObject* type = nullptr);
 [[noreturn]] void raise(const Frames& frames, PyObject* type, std::string details);
 
 /// BaseException.__init__(exception, *arguments)
-Value initialise_exception(Interpreter& interpreter, const CallArguments& arguments);
+Value initialise_exception(ValueMaker& maker, const CallArguments& arguments);
 
 }  // namespace janus::frontend

@@ -350,8 +350,8 @@ CallArguments with_casts(Interpreter& interpreter, Policy policy, const CallArgu
   return cast;
 }
 
-[[noreturn]] void refuse_within(Interpreter& interpreter, std::string_view name) {
-  interpreter.refuse(ReasonCode::mode_active, cat("autocast within ", name));
+[[noreturn]] void refuse_within(const Frames& frames, std::string_view name) {
+  frames.refuse(ReasonCode::mode_active, cat("autocast within ", name));
 }
 
 /// Padding by what is there, not by a constant, has operators of its own.

@@ -56,12 +56,12 @@ bool would_fit(const graph::OpDef& op, const Operands& operands,
 }
 
 /// The whole operand, with another name for a size.
-graph::Value* renamed(Interpreter& interpreter, graph::Value* operand, const Dim& size,
+graph::Value* renamed(GraphWriter& writer, graph::Value* operand, const Dim& size,
                       const Dim& other) {
   const size_t rank = operand->type.is_tensor() ? operand->type.shape.size() : 0;
   for (size_t i = 0; i < rank; ++i)
     if (operand->type.shape[i] == size)
-      operand = op::narrow(interpreter.builder(), {operand},
+      operand = op::narrow(writer.builder(), {operand},
                            {{"dim", static_cast<int64_t>(i)},
                             {"start", graph::AttributeValue(Dim(0))},
                             {"length", graph::AttributeValue(other)}});

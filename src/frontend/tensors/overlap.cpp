@@ -7,7 +7,7 @@
 #include <ranges>
 #include <vector>
 
-#include "frontend/core/interpreter.h"
+#include "frontend/core/frames.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/number_kinds.h"
 #include "ops/attributes.h"
@@ -179,24 +179,24 @@ bool puts_back(const graph::Node& put, const Tensor& written, const Tensor& read
 
 }  // namespace
 
-void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph::Node& by,
+void refuse_overlap(const Frames& frames, const Tensor& written, const graph::Node& by,
                     std::span<const std::shared_ptr<Tensor>> operands) {
   const bool same_elements = by.op->is(graph::Trait::elementwise) || by.op == &op::copy;
   for (const std::shared_ptr<Tensor>& operand : operands)
     if (operand != nullptr && !fit_together(written, *operand, same_elements) &&
         !puts_back(by, written, *operand))
-      interpreter.refuse(ReasonCode::unsupported_tensor,
-                         "an in-place operation that reads the memory that it writes");
+      frames.refuse(ReasonCode::unsupported_tensor,
+                    "an in-place operation that reads the memory that it writes");
 }
 
-void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph::Node& by,
+void refuse_overlap(const Frames& frames, const Tensor& written, const graph::Node& by,
                     const CallArguments& operands, size_t first) {
   std::vector<std::shared_ptr<Tensor>> tensors;
   for (const Value& argument : operands.positional | std::views::drop(first))
     tensors.push_back(shared_as<Tensor>(argument));
   for (const auto& [keyword, argument] : operands.keywords)
     tensors.push_back(shared_as<Tensor>(argument));
-  refuse_overlap(interpreter, written, by, tensors);
+  refuse_overlap(frames, written, by, tensors);
 }
 
 }  // namespace janus::frontend

@@ -12,14 +12,14 @@
 
 namespace janus::frontend {
 
-class Interpreter;
+class Frames;
 
 /// Refuses unless each operand surely has no memory in common with what is written `by` a node, or,
 /// of an element-wise operator, is the same element by element.
-void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph::Node& by,
+void refuse_overlap(const Frames& frames, const Tensor& written, const graph::Node& by,
                     std::span<const std::shared_ptr<Tensor>> operands);
 /// The operands are the tensors of a call, from positional argument `first` on.
-void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph::Node& by,
+void refuse_overlap(const Frames& frames, const Tensor& written, const graph::Node& by,
                     const CallArguments& operands, size_t first = 0);
 
 }  // namespace janus::frontend
