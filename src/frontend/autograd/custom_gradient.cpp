@@ -83,11 +83,11 @@ void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*
   }
 }
 
-std::vector<graph::Value*> beyond_custom_gradients(const Interpreter& interpreter,
+std::vector<graph::Value*> beyond_custom_gradients(const AutogradState& autograd,
                                                    std::vector<graph::Value*> values,
                                                    bool& consumed) {
-  for (size_t i = interpreter.custom_gradients.size(); i-- > 0;) {
-    const CustomGradient& record = interpreter.custom_gradients[i];
+  for (size_t i = autograd.custom_gradients.size(); i-- > 0;) {
+    const CustomGradient& record = autograd.custom_gradients[i];
     const std::vector<bool> reached = passes::reachable(values, record.outputs);
     if (std::find(reached.begin(), reached.end(), true) == reached.end()) continue;
     consumed = consumed || record.consumed;

@@ -14,6 +14,8 @@
 
 namespace janus::frontend {
 
+struct AutogradState;
+
 /// None, or nothing at all.
 inline bool is_missing(const Value& value) { return value == nullptr || is_none(value); }
 
@@ -23,7 +25,7 @@ void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*
                              std::vector<graph::Value*>& seeds, bool create_graph, bool retain);
 /// The values, and those that lie beyond the program's own code that they reach. `consumed`:
 /// whether some of that code can't be gone through again.
-std::vector<graph::Value*> beyond_custom_gradients(const Interpreter& interpreter,
+std::vector<graph::Value*> beyond_custom_gradients(const AutogradState& autograd,
                                                    std::vector<graph::Value*> values,
                                                    bool& consumed);
 /// What the hooks make of a gradient, one after the other; null: removed.

@@ -8,9 +8,9 @@
 
 namespace janus::frontend {
 
-bool is_consumed(const Interpreter& interpreter, const std::vector<graph::Value*>& values) {
+bool is_consumed(const InterpreterState& state, const std::vector<graph::Value*>& values) {
   return std::ranges::any_of(gradient_nodes(values), [&](const graph::Node* node) {
-    return interpreter.history.consumed.contains(node) &&
+    return state.history.consumed.contains(node) &&
            graph::saves_of(*node->op) != graph::Saves::nothing;
   });
 }

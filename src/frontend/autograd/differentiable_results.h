@@ -9,7 +9,7 @@
 namespace janus::frontend {
 
 /// Whether a backward() has freed what gradients of the values need.
-bool is_consumed(const Interpreter& interpreter, const std::vector<graph::Value*>& values);
+bool is_consumed(const InterpreterState& state, const std::vector<graph::Value*>& values);
 
 /// Result `index` of the graph is a tensor that eager would give a grad_fn.
 void note_differentiable_result(Interpreter& interpreter, const Tensor& tensor, size_t index);

@@ -26,10 +26,9 @@ namespace {
 /// Guarded by the GIL, as one thread interprets at a time.
 bool are_due = false;
 
-void check_not_due(Interpreter& interpreter, const Tensor& tensor) {
+void check_not_due(const Frames& frames, const Tensor& tensor) {
   if (are_due && tensor.source != nullptr && tensor.requires_grad)
-    interpreter.refuse(ReasonCode::autograd,
-                       "the .grad of a leaf before its backward pass is over");
+    frames.refuse(ReasonCode::autograd, "the .grad of a leaf before its backward pass is over");
 }
 
 }  // namespace
@@ -58,17 +57,16 @@ Value read_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor)
   return tensor->grad;
 }
 
-void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
-                const Value& value) {
-  check_not_due(interpreter, *tensor);
+void write_grad(const Frames& frames, const std::shared_ptr<Tensor>& tensor, const Value& value) {
+  check_not_due(frames, *tensor);
   const auto* known = as<Known>(value);
   const auto* grad = as<Tensor>(value);
   if (grad == nullptr && (known == nullptr || !known->object.is(Py_None)))
-    interpreter.refuse(ReasonCode::would_raise, "TypeError: .grad of another class");
+    frames.refuse(ReasonCode::would_raise, "TypeError: .grad of another class");
   if (grad != nullptr && grad->value->type != tensor->value->type)
-    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: .grad of another shape or dtype");
+    frames.refuse(ReasonCode::would_raise, "RuntimeError: .grad of another shape or dtype");
   if (grad != nullptr && (grad->base != nullptr || grad->requires_grad))
-    interpreter.refuse(ReasonCode::autograd, "the assignment of a view to .grad");
+    frames.refuse(ReasonCode::autograd, "the assignment of a view to .grad");
   set_grad(*tensor, value);
 }
 
@@ -82,9 +80,9 @@ void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor)
 namespace {
 
 /// Whether `grad` is what the tensor had as its .grad at entry.
-bool is_own_grad(Interpreter& interpreter, const Tensor& tensor, const Tensor& grad) {
+bool is_own_grad(GraphWriter& writer, const Tensor& tensor, const Tensor& grad) {
   return grad.source != nullptr &&
-         grad.source == interpreter.sources().step(Source::Kind::grad, tensor.source);
+         grad.source == writer.sources().step(Source::Kind::grad, tensor.source);
 }
 
 }  // namespace

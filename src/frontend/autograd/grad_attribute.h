@@ -11,8 +11,7 @@ void set_grad(Tensor& tensor, Value value);
 
 /// tensor.grad; tensor.grad = value
 Value read_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
-void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
-                const Value& value);
+void write_grad(const Frames& frames, const std::shared_ptr<Tensor>& tensor, const Value& value);
 /// tensor.grad = None, without a look at what it is.
 void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
 

@@ -17,8 +17,8 @@ namespace {
 constexpr const char* kGradientVaries = "whether a tensor requires a gradient varies";
 constexpr const char* kGradientDepends = "it decides whether a tensor requires a gradient";
 
-bool may_lack_gradient(const Interpreter& interpreter, const Tensor& tensor) {
-  return tensor.requires_grad && !tensor.is_leaf && interpreter.gradients_vary;
+bool may_lack_gradient(const AutogradState& autograd, const Tensor& tensor) {
+  return tensor.requires_grad && !tensor.is_leaf && autograd.gradients_vary;
 }
 
 /// Whether a gradient of it would come to a leaf.

@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "frontend/core/interpreter.h"
+#include "frontend/core/autograd_state.h"
 #include "graph/functions.h"
 #include "passes/reach/gradient_edges.h"
 #include "passes/reach/reachability.h"
@@ -40,9 +40,9 @@ std::vector<const graph::Node*> gradient_nodes(const std::vector<graph::Value*>&
   return nodes;
 }
 
-bool any_differentiable(const Interpreter& interpreter, const std::vector<graph::Value*>& values) {
+bool any_differentiable(const AutogradState& autograd, const std::vector<graph::Value*>& values) {
   for (const graph::Value* value : values)
-    if (interpreter.differentiable.contains(value)) return true;
+    if (autograd.differentiable.contains(value)) return true;
   return false;
 }
 

@@ -7,7 +7,7 @@
 
 namespace janus::frontend {
 
-class Interpreter;
+struct AutogradState;
 
 /// Whether the nodes of functions that are called count as well.
 enum class Functions { entered, left_out };
@@ -21,6 +21,6 @@ std::vector<const graph::Node*> gradient_nodes(const std::vector<graph::Value*>&
                                                Functions functions = Functions::entered);
 
 /// Whether one of the values is of a tensor that eager's autograd tracks.
-bool any_differentiable(const Interpreter& interpreter, const std::vector<graph::Value*>& values);
+bool any_differentiable(const AutogradState& autograd, const std::vector<graph::Value*>& values);
 
 }  // namespace janus::frontend

@@ -24,8 +24,8 @@ passes::SavedValues saved_by(const graph::Node& node) {
 
 /// Whether what `node` saved of the value has been overwritten by another: the value itself, or
 /// what it is, or may be, a view of.
-bool is_stale(const Interpreter& interpreter, const graph::Node& node, const graph::Value* value) {
-  const auto& overwritten = interpreter.history.overwritten;
+bool is_stale(const InterpreterState& state, const graph::Node& node, const graph::Value* value) {
+  const auto& overwritten = state.history.overwritten;
   while (true) {
     const auto written = overwritten.find(value);
     if (written != overwritten.end()) return written->second != &node;
@@ -34,7 +34,7 @@ bool is_stale(const Interpreter& interpreter, const graph::Node& node, const gra
     if (definition->op == &op::opaque &&
         definition->attributes.get_or<bool>("_shares_memory", false))
       return std::ranges::any_of(definition->inputs, [&](const graph::Value* input) {
-        return is_stale(interpreter, node, input);
+        return is_stale(state, node, input);
       });
     if (!definition->op->is(graph::Trait::view)) return false;
     value = definition->inputs[0];
@@ -42,10 +42,10 @@ bool is_stale(const Interpreter& interpreter, const graph::Node& node, const gra
 }
 
 /// Whether the node wrote its result over its operand, and keeps that for its gradient.
-bool saves_its_result(const Interpreter& interpreter, const graph::Node& node) {
+bool saves_its_result(const InterpreterState& state, const graph::Node& node) {
   if (graph::saves_of(*node.op) != graph::Saves::result_in_place) return false;
-  const auto written = interpreter.history.overwritten.find(node.inputs[0]);
-  return written != interpreter.history.overwritten.end() && written->second == &node;
+  const auto written = state.history.overwritten.find(node.inputs[0]);
+  return written != state.history.overwritten.end() && written->second == &node;
 }
 
 }  // namespace

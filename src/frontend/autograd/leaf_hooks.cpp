@@ -34,16 +34,16 @@ std::vector<Value> hooks_at(Interpreter& interpreter, const Tensor& leaf, const 
 /// While a hook runs, only the gradient of its own leaf is known to be there, or not yet.
 class HookOfLeaf {
  public:
-  HookOfLeaf(Interpreter& interpreter, const Tensor& leaf)
-      : interpreter_(interpreter), before_(interpreter.hook_of) {
-    interpreter.hook_of = &leaf;
+  HookOfLeaf(AutogradState& autograd, const Tensor& leaf)
+      : autograd_(autograd), before_(autograd.hook_of) {
+    autograd.hook_of = &leaf;
   }
-  ~HookOfLeaf() { interpreter_.hook_of = before_; }
+  ~HookOfLeaf() { autograd_.hook_of = before_; }
   HookOfLeaf(const HookOfLeaf&) = delete;
   HookOfLeaf& operator=(const HookOfLeaf&) = delete;
 
  private:
-  Interpreter& interpreter_;
+  AutogradState& autograd_;
   const Tensor* before_;
 };
 
@@ -152,7 +152,7 @@ class SideEffectCheck {
 
 /// Whether what the function gives depends on nothing but its arguments: its code names, beside its
 /// own variables, modules and what is built in.
-bool is_self_contained(Interpreter& interpreter, const Value& hook) {
+bool is_self_contained(Names& names, const Value& hook) {
   const auto* known = as<Known>(hook);
   PyObject* const function = known == nullptr ? nullptr : known->object.get();
   if (function == nullptr || !PyFunction_Check(function)) return false;
@@ -162,7 +162,7 @@ bool is_self_contained(Interpreter& interpreter, const Value& hook) {
       reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))->co_consts;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); ++i)
     if (PyCode_Check(PyTuple_GET_ITEM(constants, i))) return false;  // a function within
-  const auto code = interpreter.code_of(function, known->source);
+  const auto code = names.code_of(function, known->source);
   PyObject* const globals = PyFunction_GET_GLOBALS(function);
   return std::ranges::all_of(code->tree->scope->names, [&](const auto& name) {
     if (name.second == syntax::NameKind::free) return false;

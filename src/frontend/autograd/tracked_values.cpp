@@ -14,26 +14,25 @@ std::vector<graph::Value*> values_of_leaves(const Interpreter& interpreter) {
   return values;
 }
 
-std::vector<graph::Value*> tracked_values(const Interpreter& interpreter,
+std::vector<graph::Value*> tracked_values(const AutogradState& autograd,
                                           const TensorState& tensor) {
   std::vector<graph::Value*> values;
   const auto add = [&](graph::Value* value) {
-    if (interpreter.differentiable.contains(value) &&
-        std::ranges::find(values, value) == values.end())
+    if (autograd.differentiable.contains(value) && std::ranges::find(values, value) == values.end())
       values.push_back(value);
   };
   const auto add_both = [&](graph::Value* value) {
     add(value);
-    add(interpreter.switches.counterpart_or_null(value));
+    add(autograd.switches.counterpart_or_null(value));
   };
   for (graph::Value* value : tensor.past_values) add_both(value);
   add_both(tensor.value);
   return values;
 }
 
-bool is_switched(const Interpreter& interpreter, const Tensor& tensor) {
-  const auto found = interpreter.switches.at_entry.find(&tensor);
-  return found != interpreter.switches.at_entry.end() && found->second != tensor.requires_grad;
+bool is_switched(const AutogradState& autograd, const Tensor& tensor) {
+  const auto found = autograd.switches.at_entry.find(&tensor);
+  return found != autograd.switches.at_entry.end() && found->second != tensor.requires_grad;
 }
 
 }  // namespace janus::frontend

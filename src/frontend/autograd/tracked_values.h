@@ -13,10 +13,9 @@ std::vector<graph::Value*> values_of_leaves(const Interpreter& interpreter);
 
 /// The values of a tensor, now and before writes, that autograd tracks, each once: a gradient that
 /// comes to any of them is the tensor's.
-std::vector<graph::Value*> tracked_values(const Interpreter& interpreter,
-                                          const TensorState& tensor);
+std::vector<graph::Value*> tracked_values(const AutogradState& autograd, const TensorState& tensor);
 
 /// Whether the tensor's flag is another one than it was found with.
-bool is_switched(const Interpreter& interpreter, const Tensor& tensor);
+bool is_switched(const AutogradState& autograd, const Tensor& tensor);
 
 }  // namespace janus::frontend
