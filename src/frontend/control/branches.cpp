@@ -18,9 +18,8 @@ namespace janus::frontend {
 
 using python::Object;
 
-bool has_room_for_fork(const Interpreter& interpreter) {
-  return interpreter.open_scopes() < policy::kDeepestForks &&
-         interpreter.scope_count() < policy::kMostForks;
+bool has_room_for_fork(const Scopes& scopes) {
+  return scopes.open_scopes() < policy::kDeepestForks && scopes.scope_count() < policy::kMostForks;
 }
 
 bool may_merge(Interpreter& interpreter, int fact) {
@@ -111,8 +110,8 @@ struct ValueOfSide {
   bool raises = false;
 };
 
-ValueOfSide value_of_side(Interpreter& interpreter, const std::function<Value()>& side) {
-  const auto& forks = interpreter.frame().forks;
+ValueOfSide value_of_side(const Frames& frames, const std::function<Value()>& side) {
+  const auto& forks = frames.frame().forks;
   const size_t before = forks.size();
   ValueOfSide result;
   try {
@@ -131,7 +130,7 @@ void expect_one_exception(const Fork& fork, const Value& merged) {
 
 /// Both sides were evaluated, the second one is at hand: where one of them raises, goes on with the
 /// other.
-Value end_choice(Interpreter& interpreter, std::shared_ptr<Fork> fork, const ValueOfSide& first,
+Value end_choice(Frames& frames, std::shared_ptr<Fork> fork, const ValueOfSide& first,
                  const ValueOfSide& second) {
   fork->leave(second.raises ? Completion::raise_ : Completion::normal, second.value);
   if (first.raises == second.raises) {
@@ -141,7 +140,7 @@ Value end_choice(Interpreter& interpreter, std::shared_ptr<Fork> fork, const Val
     throw Raised{merged};
   }
   fork->enter(first.raises ? 1 : 0);
-  interpreter.frame().forks.push_back(std::move(fork));
+  frames.frame().forks.push_back(std::move(fork));
   return first.raises ? second.value : first.value;
 }
 
@@ -180,23 +179,23 @@ Value choose(Interpreter& interpreter, const Truth& truth, const TestKey& test,
 namespace {
 
 /// Executes a side to its end; forks that it leaves open must end as it does.
-Completion run_side(Interpreter& interpreter, const std::function<Completion()>& side) {
-  size_t count = interpreter.frame().forks.size();
+Completion run_side(Frames& frames, const std::function<Completion()>& side) {
+  size_t count = frames.frame().forks.size();
   Completion completion = side();
-  close_forks(interpreter, count, completion);
+  close_forks(frames, count, completion);
   return completion;
 }
 
 /// What the side at hand returns or raises.
-Value given_by(Interpreter& interpreter, Completion completion) {
-  const Frame& frame = interpreter.frame();
+Value given_by(const Frames& frames, Completion completion) {
+  const Frame& frame = frames.frame();
   return completion == Completion::return_  ? frame.returned
          : completion == Completion::raise_ ? frame.raised
                                             : nullptr;
 }
 
-void give(Interpreter& interpreter, Completion completion, Value result) {
-  Frame& frame = interpreter.frame();
+void give(Frames& frames, Completion completion, Value result) {
+  Frame& frame = frames.frame();
   if (completion == Completion::return_) frame.returned = std::move(result);
   if (completion == Completion::raise_) frame.raised = std::move(result);
 }
@@ -208,18 +207,18 @@ int rank_of(Completion completion) {
 
 /// Both sides ended, the one at hand by `completion`: they are one, or one stays open. Gives how
 /// the side ended that is then at hand.
-Completion end_sides(Interpreter& interpreter, std::shared_ptr<Fork> fork, Completion completion) {
+Completion end_sides(Frames& frames, std::shared_ptr<Fork> fork, Completion completion) {
   const Completion of_other = fork->other_completion();
-  fork->leave(completion, given_by(interpreter, completion));
+  fork->leave(completion, given_by(frames, completion));
   if (of_other == completion) {
     const Value merged = merge(*fork);
     if (completion == Completion::raise_) expect_one_exception(*fork, merged);
-    give(interpreter, completion, merged);
+    give(frames, completion, merged);
     return completion;
   }
   const bool changes = rank_of(of_other) < rank_of(completion);
-  if (changes) give(interpreter, of_other, fork->enter_other());
-  interpreter.frame().forks.push_back(std::move(fork));
+  if (changes) give(frames, of_other, fork->enter_other());
+  frames.frame().forks.push_back(std::move(fork));
   return changes ? of_other : completion;
 }
 
@@ -258,37 +257,37 @@ Completion choose_statements(Interpreter& interpreter, const Truth& truth, int f
 
 namespace {
 
-void close_top(Interpreter& interpreter, Completion completion) {
-  std::shared_ptr<Fork> fork = std::move(interpreter.frame().forks.back());
-  interpreter.frame().forks.pop_back();
-  end_sides(interpreter, std::move(fork), completion);
+void close_top(Frames& frames, Completion completion) {
+  std::shared_ptr<Fork> fork = std::move(frames.frame().forks.back());
+  frames.frame().forks.pop_back();
+  end_sides(frames, std::move(fork), completion);
 }
 
 }  // namespace
 
-Completion on_each_side(Interpreter& interpreter, size_t count, Completion completion,
+Completion on_each_side(Frames& frames, size_t count, Completion completion,
                         const std::function<bool(Completion)>& concerns,
                         const std::function<Completion(Completion)>& action) {
-  auto& forks = interpreter.frame().forks;
-  close_forks_that(interpreter, count, completion);
+  auto& forks = frames.frame().forks;
+  close_forks_that(frames, count, completion);
   size_t outermost = forks.size();
   for (size_t i = forks.size(); i-- > count;)
     if (concerns(forks[i]->other_completion())) outermost = i;
   const size_t before = forks.size();
   if (concerns(completion)) completion = action(completion);
   if (outermost == before) return completion;
-  close_forks(interpreter, before, completion);
+  close_forks(frames, before, completion);
   for (size_t i = before; i-- > outermost;) {
     std::shared_ptr<Fork> fork = forks.back();
     const Completion of_other = fork->other_completion();
     if (forks.size() != i + 1 || !concerns(of_other))
       throw CannotMerge{*fork->test(), "only one side leaves the block around it"};
     forks.pop_back();
-    fork->leave(completion, given_by(interpreter, completion));
-    give(interpreter, of_other, fork->enter_other());
+    fork->leave(completion, given_by(frames, completion));
+    give(frames, of_other, fork->enter_other());
     const Completion ended = action(of_other);
-    close_forks(interpreter, i, ended);
-    completion = end_sides(interpreter, std::move(fork), ended);
+    close_forks(frames, i, ended);
+    completion = end_sides(frames, std::move(fork), ended);
   }
   return completion;
 }
@@ -318,29 +317,29 @@ Value outcome_of(Interpreter& interpreter, Completion completion) {
   return frame.returned;
 }
 
-bool return_instead(Interpreter& interpreter) {
-  auto& forks = interpreter.frame().forks;
+bool return_instead(Frames& frames) {
+  auto& forks = frames.frame().forks;
   while (!forks.empty()) {
     std::shared_ptr<Fork> fork = std::move(forks.back());
     forks.pop_back();
     if (fork->other_completion() != Completion::return_) continue;
-    interpreter.frame().returned = fork->adopt_other();
+    frames.frame().returned = fork->adopt_other();
     return true;
   }
   return false;
 }
 
-void close_forks(Interpreter& interpreter, size_t count, Completion completion) {
-  close_forks_that(interpreter, count, completion);
-  if (interpreter.frame().forks.size() > count)
-    throw CannotMerge{*interpreter.frame().forks.back()->test(),
+void close_forks(Frames& frames, size_t count, Completion completion) {
+  close_forks_that(frames, count, completion);
+  if (frames.frame().forks.size() > count)
+    throw CannotMerge{*frames.frame().forks.back()->test(),
                       "only one side leaves the block around it"};
 }
 
-void close_forks_that(Interpreter& interpreter, size_t count, Completion pending) {
-  auto& forks = interpreter.frame().forks;
+void close_forks_that(Frames& frames, size_t count, Completion pending) {
+  auto& forks = frames.frame().forks;
   while (forks.size() > count && forks.back()->other_completion() == pending)
-    close_top(interpreter, pending);
+    close_top(frames, pending);
 }
 
 }  // namespace janus::frontend

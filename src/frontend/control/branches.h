@@ -19,7 +19,7 @@
 namespace janus::frontend {
 
 /// Whether one more branch or loop is not too many.
-bool has_room_for_fork(const Interpreter& interpreter);
+bool has_room_for_fork(const Scopes& scopes);
 /// Whether the test or loop may become part of the graph at all.
 bool may_merge(Interpreter& interpreter, int fact);
 /// Whether both sides of the test shall be in the graph: the profile saw both, and nothing speaks
@@ -44,14 +44,14 @@ Completion choose_statements(Interpreter& interpreter, const Truth& truth, int f
 
 /// The forks of the frame beyond the first `count` end here: all sides left by `completion`. (A
 /// pending `return` merges what is returned.)
-void close_forks(Interpreter& interpreter, size_t count, Completion completion);
+void close_forks(Frames& frames, size_t count, Completion completion);
 /// Of those, closes the ones on top whose other side left by `pending`, which means the same here
 /// as how the side at hand ended.
-void close_forks_that(Interpreter& interpreter, size_t count, Completion pending);
+void close_forks_that(Frames& frames, size_t count, Completion pending);
 
 /// Does something where a block of statements ends, on each side that is still open, as its way of
 /// ending has it: gives how it ends then. `concerns`: the ways of ending that it has to do with.
-Completion on_each_side(Interpreter& interpreter, size_t count, Completion completion,
+Completion on_each_side(Frames& frames, size_t count, Completion completion,
                         const std::function<bool(Completion)>& concerns,
                         const std::function<Completion(Completion)>& action);
 
@@ -60,6 +60,6 @@ Value outcome_of(Interpreter& interpreter, Completion completion);
 
 /// What is executed needs a result that is not known yet (frontend/recursion/recursion.h): goes on
 /// with the innermost side that has returned, with the state it left. False if there is none.
-bool return_instead(Interpreter& interpreter);
+bool return_instead(Frames& frames);
 
 }  // namespace janus::frontend

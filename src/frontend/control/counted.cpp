@@ -44,10 +44,10 @@ bool is_int_number(const Value& value) {
   return known != nullptr && PyLong_CheckExact(known->object.get());
 }
 
-bool is_in_graph(const Interpreter& interpreter, const Counted& counted) {
+bool is_in_graph(const Scopes& scopes, const Counted& counted) {
   return counted.is_rolled || std::ranges::any_of(counted.lengths, [&](const Value& length) {
            return as<Number>(length) != nullptr ||
-                  known_integer(length).value_or(-1) > interpreter.most_unrolled;
+                  known_integer(length).value_or(-1) > scopes.most_unrolled;
          });
 }
 
@@ -180,7 +180,7 @@ Value expected_elements(Interpreter& interpreter, const RuntimeObject& object, i
   return make_tuple(std::move(elements));
 }
 
-Value iterations_of(Interpreter& interpreter, const Counted& counted) {
+Value iterations_of(ValueMaker& maker, const Counted& counted) {
   std::optional<graph::Dim> least;
   for (const Value& length : counted.lengths) {
     std::optional<graph::Dim> dim;
@@ -192,7 +192,7 @@ Value iterations_of(Interpreter& interpreter, const Counted& counted) {
   }
   if (!least) return nullptr;
   if (least->lower_bound().value_or(-1) < 0) least = graph::maximum(graph::Dim(0), *least);
-  return interpreter.dimension(*least);
+  return maker.dimension(*least);
 }
 
 namespace {

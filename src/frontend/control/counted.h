@@ -42,9 +42,9 @@ Counted backwards(Interpreter& interpreter, Counted inner);
 /// Whether the value is an int.
 bool is_int_number(const Value& value);
 /// Whether a loop over it is one in the graph.
-bool is_in_graph(const Interpreter& interpreter, const Counted& counted);
+bool is_in_graph(const Scopes& scopes, const Counted& counted);
 /// How many elements there are, as an expression of dimensions; null: only the run knows.
-Value iterations_of(Interpreter& interpreter, const Counted& counted);
+Value iterations_of(ValueMaker& maker, const Counted& counted);
 
 /// Where a loop in the graph stands in what it goes over.
 class Positions {

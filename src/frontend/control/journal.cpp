@@ -20,10 +20,10 @@ using speculate::Template;
 namespace {
 
 /// Puts items in the place of results, and gives what these are.
-void take_results(Interpreter& interpreter, Template& form, std::vector<graph::Value*>& values) {
-  for (Template& child : form.children) take_results(interpreter, child, values);
+void take_results(const GraphWriter& writer, Template& form, std::vector<graph::Value*>& values) {
+  for (Template& child : form.children) take_results(writer, child, values);
   if (form.kind != Template::Kind::result) return;
-  graph::Value* const value = interpreter.results()[form.index];
+  graph::Value* const value = writer.results()[form.index];
   const auto place = std::ranges::find(values, value);
   form.kind = Template::Kind::item;
   form.index = static_cast<size_t>(place - values.begin());
@@ -108,11 +108,11 @@ std::shared_ptr<Sequence> Journal::new_list() const {
 namespace {
 
 /// The whole of a list that grew, as a result.
-Template result_of(Interpreter& interpreter, const Rolled& list) {
-  const auto in_order = facing(interpreter, list, false);
+Template result_of(GraphWriter& writer, const Rolled& list) {
+  const auto in_order = facing(writer, list, false);
   Template result;
   result.kind = Template::Kind::result;
-  result.index = interpreter.add_result(in_order->lists.front());
+  result.index = writer.add_result(in_order->lists.front());
   return result;
 }
 

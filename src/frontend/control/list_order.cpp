@@ -39,8 +39,8 @@ bool is_of_numbers(const Rolled* list) {
   return list != nullptr && list->form.kind == ElementForm::Kind::number;
 }
 
-graph::Value* order_of(Interpreter& interpreter, const Rolled& keys, bool descends) {
-  graph::Builder& builder = interpreter.builder();
+graph::Value* order_of(GraphWriter& writer, const Rolled& keys, bool descends) {
+  graph::Builder& builder = writer.builder();
   return op::list_order(builder, {keys.lists.front(), builder.constant(descends)});
 }
 
@@ -51,11 +51,10 @@ bool has_numbers_only(const ElementForm& form) {
   return form.kind == ElementForm::Kind::number;
 }
 
-std::shared_ptr<Rolled> picked(Interpreter& interpreter, const Rolled& list, graph::Value* order) {
+std::shared_ptr<Rolled> picked(GraphWriter& writer, const Rolled& list, graph::Value* order) {
   auto result = std::make_shared<Rolled>(list);
   result->undecided = false;
-  for (graph::Value*& each : result->lists)
-    each = op::list_pick(interpreter.builder(), {each, order});
+  for (graph::Value*& each : result->lists) each = op::list_pick(writer.builder(), {each, order});
   result->memory = memory_with(list.form, {list.memory});
   return result;
 }

@@ -12,12 +12,11 @@
 
 namespace janus::frontend {
 
-void interpret_iteration(Interpreter& interpreter, const LoopParts& parts) {
-  const auto& forks = interpreter.frame().forks;
+void interpret_iteration(Frames& frames, const LoopParts& parts) {
+  const auto& forks = frames.frame().forks;
   const size_t before = forks.size();
   parts.iteration();
-  while (forks.size() > before)
-    close_forks_that(interpreter, before, forks.back()->other_completion());
+  while (forks.size() > before) close_forks_that(frames, before, forks.back()->other_completion());
 }
 
 void Loop::run() {
@@ -116,10 +115,10 @@ bool begins_in_all_runs(Interpreter& interpreter, const TestKey& test, const Loo
          seen->least_trips != 0;
 }
 
-bool surely_begins(Interpreter& interpreter, const TestKey& test, const LoopParts& parts) {
+bool surely_begins(Guards& guards, const TestKey& test, const LoopParts& parts) {
   const Truth truth = parts.test();
   return truth.known ? *truth.known
-                     : interpreter.follow(truth.flag, python::Object::borrow(Py_True), test.fact);
+                     : guards.follow(truth.flag, python::Object::borrow(Py_True), test.fact);
 }
 
 }  // namespace janus::frontend

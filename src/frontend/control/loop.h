@@ -79,11 +79,11 @@ Value made_of_parts(const Value& like, const std::vector<Value>& parts);
 
 /// Interprets one iteration. `continue`, `break`, `return` (which the frame has noted) and the end
 /// of the body all end it.
-void interpret_iteration(Interpreter& interpreter, const LoopParts& parts);
+void interpret_iteration(Frames& frames, const LoopParts& parts);
 /// Whether the profile saw a first iteration in all runs; of a rest of a loop, a second one.
 bool begins_in_all_runs(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
 /// Whether a first iteration comes: it is known, or a guard assumes it.
-bool surely_begins(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
+bool surely_begins(Guards& guards, const TestKey& test, const LoopParts& parts);
 
 /// Interprets one loop and makes its node. Throws CannotMerge if what its iterations change can't
 /// be carried: nothing has to be undone, as the generation then begins anew with that loop

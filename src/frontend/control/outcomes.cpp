@@ -8,16 +8,15 @@
 
 namespace janus::frontend {
 
-Value value_unless_raised(Interpreter& interpreter, PyObject* type,
-                          const std::function<Value()>& body) {
-  const auto& forks = interpreter.frame().forks;
+Value value_unless_raised(Frames& frames, PyObject* type, const std::function<Value()>& body) {
+  const auto& forks = frames.frame().forks;
   const size_t before = forks.size();
   const auto check_forks = [&] {
     if (forks.size() != before) throw CannotMerge{*forks.back()->test(), "only one side raises"};
   };
   Value value;
   try {
-    const Awaiting awaiting(interpreter, Awaiting::What::exceptions, type);
+    const Awaiting awaiting(frames, Awaiting::What::exceptions, type);
     value = body();
   } catch (const Raised& raised) {
     check_forks();

@@ -7,11 +7,11 @@
 
 namespace janus::frontend {
 
+class Frames;
 class Interpreter;
 
 /// What the body gives; null where it raises an exception of that class.
-Value value_unless_raised(Interpreter& interpreter, PyObject* type,
-                          const std::function<Value()>& body);
+Value value_unless_raised(Frames& frames, PyObject* type, const std::function<Value()>& body);
 
 /// What a call of a function gives where the function may raise: goes on with the side that
 /// returns.

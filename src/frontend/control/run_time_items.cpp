@@ -230,10 +230,10 @@ std::function<Value(const Value& position)> varying_elements(Interpreter& interp
 namespace {
 
 /// An element that the run might have chosen in place of the object; null if it chose none.
-Object another_choice(Interpreter& interpreter, const RuntimeObject& object) {
+Object another_choice(const Lifting& lifting, const RuntimeObject& object) {
   const graph::Node* read = object.value->definition;
   if (read == nullptr || read->op != &op::object_item) return {};
-  for (const auto& [source, list] : interpreter.chosen_from) {
+  for (const auto& [source, list] : lifting.chosen_from) {
     const auto& all = *as<RuntimeObject>(list);
     if (all.value == read->inputs[0] && PySequence_Fast_GET_SIZE(all.example.get()) > 0)
       return Object::borrow(PySequence_Fast_GET_ITEM(all.example.get(), 0));

@@ -148,8 +148,7 @@ class Sample {
 };
 
 /// The attributes of a node that looks up the key in a dict.
-graph::Attributes with_key(Interpreter& interpreter, const Value& key,
-                           graph::Attributes attributes) {
+graph::Attributes with_key(const Frames& frames, const Value& key, graph::Attributes attributes) {
   PyObject* const known = known_object(key);
   const std::optional<int64_t> number =
       known != nullptr && PyLong_CheckExact(known) ? python::int64_of(known) : std::nullopt;
@@ -158,7 +157,7 @@ graph::Attributes with_key(Interpreter& interpreter, const Value& key,
   else if (number)
     attributes.set("key", *number);
   else
-    interpreter.refuse(ReasonCode::expression, "a key of a dict met at run time");
+    frames.refuse(ReasonCode::expression, "a key of a dict met at run time");
   return attributes;
 }
 

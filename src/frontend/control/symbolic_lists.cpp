@@ -25,9 +25,7 @@ using syntax::Operator;
 
 namespace {
 
-Type number_type(Interpreter& interpreter, const Value& number) {
-  return interpreter.graph_value(number)->type;
-}
+Type number_type(ValueMaker& maker, const Value& number) { return maker.graph_value(number)->type; }
 
 /// The form of both, if there is one.
 std::optional<ElementForm> joined(const ElementForm& a, const ElementForm& b, std::string& why) {
@@ -272,12 +270,12 @@ Value element_at(Interpreter& interpreter, const Rolled& list, const Value& posi
   return assemble(interpreter, list.form, leaves, next, list.memory);
 }
 
-std::shared_ptr<Rolled> facing(Interpreter& interpreter, const Rolled& list, bool front) {
+std::shared_ptr<Rolled> facing(GraphWriter& writer, const Rolled& list, bool front) {
   auto turned = std::make_shared<Rolled>(list);
   if (list.front == front) return turned;
   turned->front = front;
   turned->undecided = false;
-  for (graph::Value*& each : turned->lists) each = op::list_reverse(interpreter.builder(), {each});
+  for (graph::Value*& each : turned->lists) each = op::list_reverse(writer.builder(), {each});
   return turned;
 }
 
@@ -304,9 +302,9 @@ graph::AttributeValue size_attribute(const graph::Dim& size) {
   return size.is_constant() ? graph::AttributeValue(size.value()) : graph::AttributeValue(size);
 }
 
-graph::Value* in_order(Interpreter& interpreter, const Rolled& list) {
+graph::Value* in_order(GraphWriter& writer, const Rolled& list) {
   graph::Value* values = list.lists.front();
-  return list.front ? op::list_reverse(interpreter.builder(), {values}) : values;
+  return list.front ? op::list_reverse(writer.builder(), {values}) : values;
 }
 
 Value tensor_of_list(Interpreter& interpreter, const Rolled& list, graph::Value* value,

@@ -54,7 +54,7 @@ graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list);
 Value element_at(Interpreter& interpreter, const Rolled& list, const Value& position);
 /// The same list, growing at its front or at its end: with `front`, popped(..., true) takes the
 /// elements from its beginning.
-std::shared_ptr<Rolled> facing(Interpreter& interpreter, const Rolled& list, bool front);
+std::shared_ptr<Rolled> facing(GraphWriter& writer, const Rolled& list, bool front);
 /// The elements in the other order.
 std::shared_ptr<Rolled> reversed(const Rolled& list);
 /// The memory of another list that may hold the same tensors, of elements of that form.
@@ -64,7 +64,7 @@ std::shared_ptr<Tensor> memory_with(const ElementForm& form,
 // --- as one tensor
 
 /// The first of its lists, with the first element first.
-graph::Value* in_order(Interpreter& interpreter, const Rolled& list);
+graph::Value* in_order(GraphWriter& writer, const Rolled& list);
 /// A size as an attribute of a node.
 graph::AttributeValue size_attribute(const graph::Dim& size);
 /// A tensor that the operator makes of all elements.
