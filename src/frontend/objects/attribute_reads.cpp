@@ -65,9 +65,9 @@ Value attribute_or_null(Interpreter& interpreter, const Value& value, const std:
 
 namespace {
 
-Value found_or_raised(Interpreter& interpreter, Value found, const std::string& name) {
+Value found_or_raised(const Frames& frames, Value found, const std::string& name) {
   if (found == nullptr)
-    raise(interpreter, PyExc_AttributeError, cat("AttributeError: no attribute '", name, "'"));
+    raise(frames, PyExc_AttributeError, cat("AttributeError: no attribute '", name, "'"));
   return found;
 }
 
@@ -85,9 +85,9 @@ Value attribute(Interpreter& interpreter, const Value& value, const std::string&
   return found_or_raised(interpreter, attribute_or_null(interpreter, value, name), name);
 }
 
-const Source* path_of(Interpreter& interpreter, const Known& known) {
+const Source* path_of(GraphWriter& writer, const Known& known) {
   if (known.source != nullptr) return known.source;
-  return interpreter.sources().root(Source::Kind::constant, known.object);
+  return writer.sources().root(Source::Kind::constant, known.object);
 }
 
 PyObject* class_descriptor(Interpreter& interpreter, PyTypeObject* type, const std::string& name) {

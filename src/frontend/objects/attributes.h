@@ -58,6 +58,6 @@ Value bound_class_attribute(Interpreter& interpreter, const Value& self, PyTypeO
 
 /// The path under which parts of the object are reached: the object itself, where it has no path
 /// from the entry.
-const Source* path_of(Interpreter& interpreter, const Known& known);
+const Source* path_of(GraphWriter& writer, const Known& known);
 
 }  // namespace janus::frontend

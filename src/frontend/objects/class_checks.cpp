@@ -20,8 +20,8 @@ constexpr const char* kSubclassCheck = "__subclasscheck__";
 
 /// The module of the function that the class of `of` has for the method; empty if it is no function
 /// of Python (the methods of `type` are none).
-std::string module_of_method(Interpreter& interpreter, PyObject* of, const char* method) {
-  PyObject* const found = _PyType_Lookup(Py_TYPE(of), name_object(interpreter, method).get());
+std::string module_of_method(const Frames& frames, PyObject* of, const char* method) {
+  PyObject* const found = _PyType_Lookup(Py_TYPE(of), name_object(frames, method).get());
   return found != nullptr && PyFunction_Check(found) ? text_of(PyFunction_GetModule(found))
                                                      : std::string();
 }
@@ -36,8 +36,8 @@ bool is_known_module(const std::string& module) {
 }
 
 /// Whether the class answers in C: torch's older classes of tensors compare dtype and device.
-bool asks_in_c(Interpreter& interpreter, PyObject* of) {
-  const Object name = name_object(interpreter, kInstanceCheck);
+bool asks_in_c(const Frames& frames, PyObject* of) {
+  const Object name = name_object(frames, kInstanceCheck);
   PyObject* const found = _PyType_Lookup(Py_TYPE(of), name.get());
   return PyType_Check(of) && found != nullptr && !PyFunction_Check(found) &&
          found != _PyType_Lookup(&PyType_Type, name.get());
@@ -58,11 +58,10 @@ bool ask_abstract_class(Interpreter& interpreter, PyTypeObject* type, PyObject* 
   return false;
 }
 
-bool is_protocol(Interpreter& interpreter, PyObject* of) {
-  if (!PyType_Check(of) || !is_typing(module_of_method(interpreter, of, kInstanceCheck)))
-    return false;
+bool is_protocol(const Frames& frames, PyObject* of) {
+  if (!PyType_Check(of) || !is_typing(module_of_method(frames, of, kInstanceCheck))) return false;
   PyObject* const flag = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(of),
-                                        name_object(interpreter, "_is_protocol").get());
+                                        name_object(frames, "_is_protocol").get());
   return flag == Py_True;
 }
 
@@ -83,11 +82,11 @@ bool ask_protocol(Interpreter& interpreter, PyTypeObject* type, PyObject* of) {
 }
 
 /// An object may say that it is of another class than it is of.
-void expect_plain_class(Interpreter& interpreter, PyTypeObject* type) {
-  PyObject* const own = _PyType_Lookup(type, name_object(interpreter, "__class__").get());
+void expect_plain_class(const Frames& frames, PyTypeObject* type) {
+  PyObject* const own = _PyType_Lookup(type, name_object(frames, "__class__").get());
   static PyObject* const plain = PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__class__");
   if (own != plain)
-    interpreter.refuse(ReasonCode::expression, "isinstance() of an object with its own __class__");
+    frames.refuse(ReasonCode::expression, "isinstance() of an object with its own __class__");
 }
 
 }  // namespace

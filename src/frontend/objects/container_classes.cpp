@@ -76,11 +76,10 @@ std::optional<RealDict> real_dict(const Value& value) {
   return std::nullopt;
 }
 
-void expect_count(Interpreter& interpreter, const CallArguments& arguments, size_t least,
-                  size_t most) {
+void expect_count(const Frames& frames, const CallArguments& arguments, size_t least, size_t most) {
   if (arguments.positional.size() < least || arguments.positional.size() > most ||
       !arguments.keywords.empty())
-    interpreter.refuse(ReasonCode::unsupported_argument, "arguments of a container's method");
+    frames.refuse(ReasonCode::unsupported_argument, "arguments of a container's method");
 }
 
 }  // namespace janus::frontend

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "frontend/core/interpreter.h"
+#include "frontend/core/frames.h"
 #include "speculate/path.h"
 
 namespace janus::frontend {
@@ -52,7 +52,6 @@ std::optional<RealDict> real_dict(const Value& value);
 // --- arguments of methods ------------------------------------------------------------------------
 
 /// Refuses keywords and other numbers of arguments.
-void expect_count(Interpreter& interpreter, const CallArguments& arguments, size_t least,
-                  size_t most);
+void expect_count(const Frames& frames, const CallArguments& arguments, size_t least, size_t most);
 
 }  // namespace janus::frontend

@@ -46,7 +46,7 @@ Value unopened_method(const Value& self, const std::string& name) {
 }
 
 /// A method of a view of a dict; null: it has none of that name.
-Value view_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& view,
+Value view_method(const Frames& frames, const std::shared_ptr<Sequence>& view,
                   const std::string& name) {
   if (name == "isdisjoint" && is_set_view(view))
     return std::make_shared<Native>(
@@ -59,24 +59,23 @@ Value view_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& vie
         });
   PyTypeObject* const type = class_of(Value(view));
   if (PyDict_GetItemString(type->tp_dict, name.c_str()) != nullptr)
-    interpreter.refuse(ReasonCode::expression, cat("the method ", name, " of a view"));
+    frames.refuse(ReasonCode::expression, cat("the method ", name, " of a view"));
   return nullptr;
 }
 
 }  // namespace
 
-Value container_method(Interpreter& interpreter, const Value& self, const std::string& name) {
+Value container_method(const Frames& frames, const Value& self, const std::string& name) {
   // A Counter has methods of its own for some of a dict's.
   if (PyTypeObject* type = class_of(self); is_counter(type))
     if (PyDict_GetItemString(type->tp_dict, name.c_str()) != nullptr) return nullptr;
-  return builtin_method(interpreter, self, name);
+  return builtin_method(frames, self, name);
 }
 
-Value builtin_method(Interpreter& interpreter, const Value& self, const std::string& name) {
+Value builtin_method(const Frames& frames, const Value& self, const std::string& name) {
   if (as<Known>(self) != nullptr) return unopened_method(self, name);
   if (auto sequence = shared_as<Sequence>(self))
-    return is_view(self) ? view_method(interpreter, sequence, name)
-                         : sequence_method(interpreter, sequence, name);
+    return is_view(self) ? view_method(frames, sequence, name) : sequence_method(sequence, name);
   if (auto dictionary = shared_as<Dictionary>(self)) return dict_method(dictionary, name);
   if (auto set = shared_as<SetValue>(self)) return set_method(set, name);
   return nullptr;

@@ -9,10 +9,10 @@
 namespace janus::frontend {
 
 /// The method of a container, for example "append" of a list; null if it has none of that name.
-Value container_method(Interpreter& interpreter, const Value& self, const std::string& name);
+Value container_method(const Frames& frames, const Value& self, const std::string& name);
 
 /// The method as the builtin class has it that the container's class derives from.
-Value builtin_method(Interpreter& interpreter, const Value& self, const std::string& name);
+Value builtin_method(const Frames& frames, const Value& self, const std::string& name);
 
 /// Calls a method of a builtin container that is given with its self (`dict.update`,
 /// `list.__getitem__`), or dict.fromkeys; null if the callable is none.

@@ -31,20 +31,20 @@ bool is_current(const Sequence& view) {
 
 }  // namespace
 
-Value view_of(Interpreter& interpreter, const std::shared_ptr<Dictionary>& dictionary,
+Value view_of(ValueMaker& maker, const std::shared_ptr<Dictionary>& dictionary,
               const std::string& part) {
   auto view = std::make_shared<Sequence>(false);
   for (const auto& item : dictionary->items)
-    view->elements.push_back(dictionary_part(interpreter, item, part));
+    view->elements.push_back(dictionary_part(maker, item, part));
   view->viewed = dictionary;
   view->part = part;
   return view;
 }
 
-Value dictionary_part(Interpreter& interpreter, const std::pair<Object, Value>& item,
+Value dictionary_part(ValueMaker& maker, const std::pair<Object, Value>& item,
                       const std::string& part) {
   if (part == "values") return item.second;
-  Value key = interpreter.constant(item.first);
+  Value key = maker.constant(item.first);
   return part == "keys" ? key : make_tuple({key, item.second});
 }
 
@@ -57,10 +57,10 @@ bool is_set_view(const Value& value) {
   return is_view(value) && as<Sequence>(value)->part != kValues;
 }
 
-Value refreshed(Interpreter& interpreter, const Value& value) {
+Value refreshed(ValueMaker& maker, const Value& value) {
   if (!is_view(value)) return value;
   const auto& view = *as<Sequence>(value);
-  return is_current(view) ? value : view_of(interpreter, view.viewed, view.part);
+  return is_current(view) ? value : view_of(maker, view.viewed, view.part);
 }
 
 bool may_be_one_view(const Value& left, const Value& right) {

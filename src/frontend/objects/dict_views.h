@@ -12,11 +12,11 @@
 namespace janus::frontend {
 
 /// The keys, values or items of the dict.
-Value view_of(Interpreter& interpreter, const std::shared_ptr<Dictionary>& dictionary,
+Value view_of(ValueMaker& maker, const std::shared_ptr<Dictionary>& dictionary,
               const std::string& part);
 
 /// What a view of that part shows of an item: its key, its value, or both.
-Value dictionary_part(Interpreter& interpreter, const std::pair<python::Object, Value>& item,
+Value dictionary_part(ValueMaker& maker, const std::pair<python::Object, Value>& item,
                       const std::string& part);
 
 bool is_view(const Value& value);
@@ -25,7 +25,7 @@ bool is_view(const Value& value);
 bool is_set_view(const Value& value);
 
 /// A view with what its dict holds now; any other value as it is.
-Value refreshed(Interpreter& interpreter, const Value& value);
+Value refreshed(ValueMaker& maker, const Value& value);
 
 /// Whether two views of one dict may be one object: a look at a view makes it anew where its dict
 /// has changed.

@@ -60,10 +60,10 @@ Value move_to_end(Interpreter& interpreter, Dictionary& dictionary, const Argume
   raise(interpreter, PyExc_KeyError, "KeyError");
 }
 
-std::vector<Value> dict_pairs(Interpreter& interpreter, const Dictionary& dictionary) {
+std::vector<Value> dict_pairs(ValueMaker& maker, const Dictionary& dictionary) {
   std::vector<Value> pairs;
   for (const auto& [key, value] : dictionary.items)
-    pairs.push_back(make_tuple({interpreter.constant(key), value}));
+    pairs.push_back(make_tuple({maker.constant(key), value}));
   return pairs;
 }
 

@@ -14,8 +14,8 @@ namespace janus::frontend {
 
 using python::Object;
 
-const Source* length_path(Interpreter& interpreter, const Source* source) {
-  return interpreter.sources().step(Source::Kind::length, source);
+const Source* length_path(GraphWriter& writer, const Source* source) {
+  return writer.sources().step(Source::Kind::length, source);
 }
 
 void note_length(Interpreter& interpreter, const Source* source) {

@@ -33,7 +33,7 @@ Value dict_part(Interpreter& interpreter, PyObject* object, const Known& known,
                 const python::Object& key);
 
 /// The access path of a container's length.
-const Source* length_path(Interpreter& interpreter, const Source* source);
+const Source* length_path(GraphWriter& writer, const Source* source);
 
 /// Notes that the program makes the list longer: its length is another at each call.
 void note_length(Interpreter& interpreter, const Source* source);

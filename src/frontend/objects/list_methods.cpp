@@ -228,8 +228,7 @@ Value list_method(const std::shared_ptr<Sequence>& list, const std::string& name
 
 }  // namespace
 
-Value sequence_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& sequence,
-                      const std::string& name) {
+Value sequence_method(const std::shared_ptr<Sequence>& sequence, const std::string& name) {
   if (is_deque(*sequence))
     if (Value method = deque_method(sequence, name)) return method;
   if (sequence->is_list && !(is_deque(*sequence) && (name == "sort" || name == "copy")))

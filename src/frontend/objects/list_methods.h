@@ -10,8 +10,7 @@
 namespace janus::frontend {
 
 /// The method of a list, tuple or deque; null if it has none of that name.
-Value sequence_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& sequence,
-                      const std::string& name);
+Value sequence_method(const std::shared_ptr<Sequence>& sequence, const std::string& name);
 
 /// list.append and list.extend of a list that existed before the call: what it holds does not
 /// matter.

@@ -30,11 +30,11 @@ Object specialised(Interpreter& interpreter, const Value& index) {
   return number.example;
 }
 
-bool are_numbers_of_one_type(Interpreter& interpreter, const std::vector<Value>& elements) {
+bool are_numbers_of_one_type(ValueMaker& maker, const std::vector<Value>& elements) {
   std::optional<Type> type;
   for (const Value& element : elements) {
     if (!is_number(element)) return false;
-    const Type& other = interpreter.graph_value(element)->type;
+    const Type& other = maker.graph_value(element)->type;
     if (type && *type != other) return false;
     type = other;
   }

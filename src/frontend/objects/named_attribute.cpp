@@ -8,9 +8,9 @@ namespace janus::frontend {
 
 using python::Object;
 
-Object name_object(Interpreter& interpreter, const std::string& name) {
-  Object text = interpreter.must(
-      PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+Object name_object(const Frames& frames, const std::string& name) {
+  Object text =
+      frames.must(PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
   PyObject* interned = text.release();
   PyUnicode_InternInPlace(&interned);
   return Object::steal(interned);

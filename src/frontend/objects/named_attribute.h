@@ -10,7 +10,7 @@
 namespace janus::frontend {
 
 /// The interned str.
-python::Object name_object(Interpreter& interpreter, const std::string& name);
+python::Object name_object(const Frames& frames, const std::string& name);
 
 /// Whether it is a class that Python code made, which can change.
 bool is_heap_type(PyTypeObject* type);

@@ -13,16 +13,15 @@ namespace janus::frontend {
 namespace {
 
 /// The class of a method's result; refuses where it is not known.
-PyTypeObject* class_of_result(Interpreter& interpreter, const Value& result, const char* method) {
+PyTypeObject* class_of_result(const Frames& frames, const Value& result, const char* method) {
   PyTypeObject* const type = class_of(result);
   if (type == nullptr)
-    interpreter.refuse(ReasonCode::dynamic_value, cat("the class of what ", method, " gives"));
+    frames.refuse(ReasonCode::dynamic_value, cat("the class of what ", method, " gives"));
   return type;
 }
 
-[[noreturn]] void raise_class(Interpreter& interpreter, const char* method,
-                              const PyTypeObject* type) {
-  raise(interpreter, PyExc_TypeError, cat("TypeError: ", method, " gives a ", type->tp_name));
+[[noreturn]] void raise_class(const Frames& frames, const char* method, const PyTypeObject* type) {
+  raise(frames, PyExc_TypeError, cat("TypeError: ", method, " gives a ", type->tp_name));
 }
 
 /// A value or what each of two gives, of which a branch left one.

@@ -78,7 +78,7 @@ void change(Interpreter& interpreter, const Value& self, const Value& key, bool 
 
 /// Refuses changes after which the order of elements is not known. Operations other than adding
 /// single elements may rebuild the set's hash table.
-void expect_same_order(Interpreter& interpreter, const Value& self, Operator op, const Value& other,
+void expect_same_order(const Frames& frames, const Value& self, Operator op, const Value& other,
                        const Keys& right) {
   if (auto* set = as<SetValue>(self)) {
     set->only_grew = set->only_grew && op == Operator::BitOr && !is_set(other);
@@ -86,7 +86,7 @@ void expect_same_order(Interpreter& interpreter, const Value& self, Operator op,
   }
   if (right.empty() && op == Operator::BitOr) return;
   if (op != Operator::BitOr || is_set(other) || class_of(other) == &PyDict_Type)
-    interpreter.refuse(ReasonCode::heap_write, "a set that another set changes");
+    frames.refuse(ReasonCode::heap_write, "a set that another set changes");
 }
 
 /// `self op= other` for each of the others.

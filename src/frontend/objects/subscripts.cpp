@@ -35,9 +35,9 @@ using python::Object;
 
 namespace {
 
-Value* find_item(Interpreter& interpreter, Dictionary& dictionary, PyObject* key) {
+Value* find_item(const Frames& frames, Dictionary& dictionary, PyObject* key) {
   for (auto& [existing, value] : dictionary.items)
-    if (same_key(interpreter, existing.get(), key)) return &value;
+    if (same_key(frames, existing.get(), key)) return &value;
   return nullptr;
 }
 
@@ -348,10 +348,10 @@ bool write_rolled(Interpreter& interpreter, Sequence& list, const Value& key,
 
 namespace {
 
-void expect_no_proxy(Interpreter& interpreter, const Value& value) {
+void expect_no_proxy(const Frames& frames, const Value& value) {
   const auto* dictionary = as<Dictionary>(value);
   if (dictionary != nullptr && is_proxy(*dictionary))
-    raise(interpreter, PyExc_TypeError, "TypeError: a proxy of a dict can't be changed");
+    raise(frames, PyExc_TypeError, "TypeError: a proxy of a dict can't be changed");
 }
 
 }  // namespace

@@ -150,7 +150,7 @@ void write_tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tens
 
 namespace {
 
-Value sequence_field(Interpreter& interpreter, const Sequence& sequence, const std::string& name) {
+Value sequence_field(const Sequence& sequence, const std::string& name) {
   if (!sequence.type) return nullptr;
   Object fields = Object::steal(PyObject_GetAttrString(sequence.type.get(), "_fields"));
   PyErr_Clear();
@@ -166,12 +166,12 @@ Value sequence_field(Interpreter& interpreter, const Sequence& sequence, const s
 }
 
 /// The methods of named tuples that collections.namedtuple writes.
-Value named_tuple_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& tuple,
+Value named_tuple_method(const Frames& frames, const std::shared_ptr<Sequence>& tuple,
                          const std::string& name) {
   if (!tuple->type || name != "_replace") return nullptr;
   static PyObject* const maker = imported("collections.namedtuple");
   PyObject* method = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(tuple->type.get()),
-                                    name_object(interpreter, name).get());
+                                    name_object(frames, name).get());
   if (method == nullptr || !PyFunction_Check(method) ||
       PyFunction_GET_GLOBALS(method) != PyFunction_GET_GLOBALS(maker))
     return nullptr;
@@ -200,10 +200,10 @@ Value named_tuple_method(Interpreter& interpreter, const std::shared_ptr<Sequenc
 namespace {
 
 /// The path of what a class has under a name.
-const Source* entry_path(Interpreter& interpreter, PyTypeObject* type, const Object& name) {
-  const Source* owner = interpreter.sources().root(
-      Source::Kind::constant, Object::borrow(reinterpret_cast<PyObject*>(type)));
-  return interpreter.sources().step(Source::Kind::type_attribute, owner, name);
+const Source* entry_path(GraphWriter& writer, PyTypeObject* type, const Object& name) {
+  const Source* owner = writer.sources().root(Source::Kind::constant,
+                                              Object::borrow(reinterpret_cast<PyObject*>(type)));
+  return writer.sources().step(Source::Kind::type_attribute, owner, name);
 }
 
 /// A property, or what is no method, of a class written in Python (of named tuples).
@@ -258,7 +258,7 @@ Value text_method(const Value& text, const std::string& name) {
 Value virtual_attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
   if (name == "__class__") return type_of(interpreter, value);
   if (auto sequence = shared_as<Sequence>(value)) {
-    if (Value field = sequence_field(interpreter, *sequence, name)) return field;
+    if (Value field = sequence_field(*sequence, name)) return field;
     if (Value method = named_tuple_method(interpreter, sequence, name)) return method;
   }
   const auto* dictionary = as<Dictionary>(value);

@@ -144,8 +144,8 @@ void CallEnvironment::add(const Changeable& object) {
   if (auto owner = object.owner()) seen_.push_back({owner, &object, visible_state(object)});
 }
 
-bool CallEnvironment::hold(Interpreter& interpreter, const Apart& apart) const {
-  return same_tables(interpreter.heap, apart) && same_lists(interpreter.heap, apart) &&
+bool CallEnvironment::hold(const InterpreterState& state, const Apart& apart) const {
+  return same_tables(state.heap, apart) && same_lists(state.heap, apart) &&
          std::all_of(seen_.begin(), seen_.end(), [&](const Seen& seen) {
            return seen.owner.expired() || is_same(seen, apart);
          });

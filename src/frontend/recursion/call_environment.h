@@ -27,7 +27,7 @@ class CallEnvironment {
     std::function<bool(PyObject* table, PyObject* key)> change;
   };
   /// Whether everything else is as it was.
-  bool hold(Interpreter& interpreter, const Apart& apart) const;
+  bool hold(const InterpreterState& state, const Apart& apart) const;
 
  private:
   struct Seen {

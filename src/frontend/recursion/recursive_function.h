@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/core/interpreter.h"
+#include "frontend/core/frames.h"
 #include "frontend/recursion/call_environment.h"
 #include "frontend/recursion/outside_places.h"
 #include "frontend/recursion/tree_spec.h"
@@ -74,8 +74,8 @@ struct RecursiveFunction {
     return std::any_of(growths.begin(), growths.end(),
                        [&](const GrowingList& growth) { return growth.list.get() == object; });
   }
-  [[noreturn]] void refuse(const Interpreter& interpreter, const std::string& why) const {
-    interpreter.refuse(ReasonCode::limit, cat("the recursion of ", program_name, ": ", why));
+  [[noreturn]] void refuse(const Frames& frames, const std::string& why) const {
+    frames.refuse(ReasonCode::limit, cat("the recursion of ", program_name, ": ", why));
   }
 };
 

@@ -16,7 +16,7 @@ RecursiveFunction& RecursiveFunctions::add(std::unique_ptr<RecursiveFunction> fu
 }
 
 void RecursiveFunctions::forget_after(size_t count) {
-  auto& nodes = interpreter_.output().graph.body().nodes;
+  auto& nodes = writer_.output().graph.body().nodes;
   for (size_t i = count; i < functions_.size(); ++i)
     std::erase_if(nodes, [&](const graph::Node* node) {
       return graph::is_function(*node) && graph::function_name(*node) == functions_[i]->name;

@@ -5,14 +5,14 @@
 #include <memory>
 #include <vector>
 
-#include "frontend/core/interpreter.h"
+#include "frontend/core/graph_writer.h"
 #include "frontend/recursion/recursive_function.h"
 
 namespace janus::frontend {
 
 class RecursiveFunctions {
  public:
-  explicit RecursiveFunctions(Interpreter& interpreter) : interpreter_(interpreter) {}
+  explicit RecursiveFunctions(GraphWriter& writer) : writer_(writer) {}
 
   size_t size() const { return functions_.size(); }
   auto begin() const { return functions_.begin(); }
@@ -26,7 +26,7 @@ class RecursiveFunctions {
   void drop_after(size_t count) { functions_.resize(count); }
 
  private:
-  Interpreter& interpreter_;
+  GraphWriter& writer_;
   std::vector<std::unique_ptr<RecursiveFunction>> functions_;
 };
 
