@@ -120,8 +120,8 @@ Truth compute_truth(Interpreter& interpreter, const Value& value) {
 namespace {
 
 /// Whether outcomes of the test were counted.
-bool is_counted(const Interpreter& interpreter, int fact) {
-  const speculate::NodeFact* seen = interpreter.fact(fact);
+bool is_counted(const Frames& frames, int fact) {
+  const speculate::NodeFact* seen = frames.fact(fact);
   return seen != nullptr && (seen->taken > 0 || seen->not_taken > 0);
 }
 

@@ -39,8 +39,8 @@ namespace {
 
 /// The outcome to assume of a test that no profile saw (in an `__init__`, for instance) and that
 /// guards an exception only: nothing is wrong.
-Object assumed_outcome(const Interpreter& interpreter, const syntax::If& statement) {
-  const speculate::NodeFact* seen = interpreter.fact(statement.fact);
+Object assumed_outcome(const Frames& frames, const syntax::If& statement) {
+  const speculate::NodeFact* seen = frames.fact(statement.fact);
   const bool is_seen = seen != nullptr && (seen->taken > 0 || seen->not_taken > 0);
   const bool raises =
       !statement.body.empty() && statement.body.back()->kind == syntax::StatementKind::Raise;
@@ -66,8 +66,8 @@ namespace {
 /// The innermost loop while its iterations are interpreted; null if they are unrolled.
 class OuterLoop {
  public:
-  OuterLoop(Interpreter& interpreter, std::shared_ptr<Variables> loop)
-      : frame_(interpreter.frame()), outer_(std::exchange(frame_.loop, std::move(loop))) {}
+  OuterLoop(Frames& frames, std::shared_ptr<Variables> loop)
+      : frame_(frames.frame()), outer_(std::exchange(frame_.loop, std::move(loop))) {}
   ~OuterLoop() { frame_.loop = std::move(outer_); }
   OuterLoop(const OuterLoop&) = delete;
   OuterLoop& operator=(const OuterLoop&) = delete;
@@ -79,27 +79,27 @@ class OuterLoop {
 
 /// Ends an iteration of an unrolled loop. Sides that went on with `continue` are merged here. Gives
 /// whether the loop is left.
-bool leaves_loop(Interpreter& interpreter, size_t forks, Completion completion) {
+bool leaves_loop(Frames& frames, size_t forks, Completion completion) {
   if (completion != Completion::normal && completion != Completion::continue_) return true;
-  close_forks_that(interpreter, forks, Completion::continue_);
+  close_forks_that(frames, forks, Completion::continue_);
   return false;
 }
 
 /// Follows a loop whose body or `else` ended with `completion`. Sides that left the loop by `break`
 /// are merged here. Only sides that leave more than the loop stay open: `break` and `continue` mean
 /// the next outer loop from here on.
-void end_loop(Interpreter& interpreter, size_t forks, Completion completion) {
-  if (completion == Completion::normal) close_forks_that(interpreter, forks, Completion::break_);
-  const auto& open = interpreter.frame().forks;
+void end_loop(Frames& frames, size_t forks, Completion completion) {
+  if (completion == Completion::normal) close_forks_that(frames, forks, Completion::break_);
+  const auto& open = frames.frame().forks;
   for (size_t i = forks; i < open.size(); ++i)
     if (open[i]->other_completion() != Completion::return_ &&
         open[i]->other_completion() != Completion::raise_)
       throw CannotMerge{*open[i]->test(), "only one side leaves the loop"};
 }
 
-Completion end_iterations(Interpreter& interpreter, size_t forks, Completion completion) {
+Completion end_iterations(Frames& frames, size_t forks, Completion completion) {
   if (completion == Completion::break_) completion = Completion::normal;
-  end_loop(interpreter, forks, completion);
+  end_loop(frames, forks, completion);
   return completion;
 }
 
@@ -252,14 +252,14 @@ Completion unroll_while(Interpreter& interpreter, const syntax::While& loop,
 }
 
 /// Whether the expression is a variable that holds a list made in the run, or the length of one.
-bool asks_for_list(Interpreter& interpreter, const syntax::Expression& expression) {
+bool asks_for_list(const Frames& frames, const syntax::Expression& expression) {
   if (const auto* comparison = syntax::try_as<syntax::Compare>(&expression))
-    return asks_for_list(interpreter, *comparison->left);
+    return asks_for_list(frames, *comparison->left);
   if (const auto* call = syntax::try_as<syntax::Call>(&expression))
-    return call->args.size() == 1 && asks_for_list(interpreter, *call->args[0]);
+    return call->args.size() == 1 && asks_for_list(frames, *call->args[0]);
   const auto* name = syntax::try_as<syntax::Name>(&expression);
   if (name == nullptr) return false;
-  const auto& values = interpreter.frame().variables->values;
+  const auto& values = frames.frame().variables->values;
   auto variable = values.find(name->id);
   const auto* list = variable == values.end() ? nullptr : as<Sequence>(variable->second);
   return list != nullptr && list->is_list && list->source == nullptr;

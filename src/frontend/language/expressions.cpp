@@ -167,13 +167,13 @@ Value evaluate_not(Interpreter& interpreter, const syntax::Expression& expressio
   return interpreter.number(truth.flag, truth.example);
 }
 
-void yield_value(Interpreter& interpreter, const Value& value) {
-  if (interpreter.frame().at_yield) return interpreter.frame().at_yield(value);
-  std::vector<Value>* yielded = interpreter.frame().yielded;
-  if (yielded == nullptr) interpreter.refuse(ReasonCode::generator, interpreter.frame().name);
+void yield_value(const Frames& frames, const Value& value) {
+  if (frames.frame().at_yield) return frames.frame().at_yield(value);
+  std::vector<Value>* yielded = frames.frame().yielded;
+  if (yielded == nullptr) frames.refuse(ReasonCode::generator, frames.frame().name);
   yielded->push_back(value);
   if (yielded->size() > static_cast<size_t>(Interpreter::most_rounds()))
-    interpreter.refuse(ReasonCode::limit, "a generator of too many values");
+    frames.refuse(ReasonCode::limit, "a generator of too many values");
 }
 
 Value evaluate_call(Interpreter& interpreter, const syntax::Call& expression) {
@@ -187,8 +187,8 @@ Value evaluate_call(Interpreter& interpreter, const syntax::Call& expression) {
 
 /// Adds the classes that the profile saw. An object of a list may have been made before anything
 /// was known of the list's elements.
-Value with_seen_classes(Interpreter& interpreter, Value value, int fact) {
-  const speculate::NodeFact* seen = interpreter.fact(fact);
+Value with_seen_classes(const Frames& frames, Value value, int fact) {
+  const speculate::NodeFact* seen = frames.fact(fact);
   if (auto* object = as<RuntimeObject>(value); object != nullptr && seen != nullptr)
     object->classes = united(std::move(object->classes), seen->value.classes());
   return value;

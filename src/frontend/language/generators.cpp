@@ -102,10 +102,10 @@ class SuspendedGenerator {
   Rest begin_with(Interpreter& interpreter, const syntax::With& with, size_t index);
   Rest begin_yield(Interpreter& interpreter, const syntax::Yield& node);
   /// How the second half ends on a side: with what `__exit__` gives, or with an exception.
-  Completion answer(Interpreter& interpreter, bool is_handled);
+  Completion answer(ValueMaker& maker, bool is_handled);
   Completion let_out(Interpreter& interpreter, const Value& given);
-  [[noreturn]] void refuse(Interpreter& interpreter) const {
-    interpreter.refuse(ReasonCode::generator, frame_.name);
+  [[noreturn]] void refuse(const Frames& frames) const {
+    frames.refuse(ReasonCode::generator, frame_.name);
   }
 
   Frame frame_;
@@ -263,8 +263,8 @@ Value SuspendedGenerator::end(Interpreter& interpreter, const Value& exception) 
   return value_where_returned(interpreter, ended);
 }
 
-Completion SuspendedGenerator::answer(Interpreter& interpreter, bool is_handled) {
-  frame_.returned = interpreter.boolean(is_handled);
+Completion SuspendedGenerator::answer(ValueMaker& maker, bool is_handled) {
+  frame_.returned = maker.boolean(is_handled);
   return Completion::return_;
 }
 
@@ -302,9 +302,8 @@ void ContextsOfRun::end(const ContextManager* context) {
                 [&](const Value& entered) { return as<ContextManager>(entered) == context; });
 }
 
-void ContextsOfRun::check(Interpreter& interpreter) const {
-  if (!entered_.empty())
-    interpreter.refuse(ReasonCode::generator, "a context manager that is not left");
+void ContextsOfRun::check(const Frames& frames) const {
+  if (!entered_.empty()) frames.refuse(ReasonCode::generator, "a context manager that is not left");
 }
 
 Value call_generator_context(Interpreter& interpreter, const CallArguments& arguments) {

@@ -32,7 +32,7 @@ class ContextsOfRun {
   static void expect_end(const Value& context);
   static void end(const ContextManager* context);
   /// Refuses where one is not left.
-  void check(Interpreter& interpreter) const;
+  void check(const Frames& frames) const;
 
  private:
   ContextsOfRun* outer_;

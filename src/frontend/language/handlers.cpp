@@ -17,11 +17,11 @@ namespace janus::frontend {
 using python::Object;
 
 /// Refuses if no outer handler takes it.
-Completion propagate(Interpreter& interpreter) {
-  PyObject* const type = class_of_exception(interpreter.frame().raised);
-  if (!is_awaited(interpreter, type))
-    interpreter.refuse(ReasonCode::would_raise,
-                       cat("a raised ", reinterpret_cast<PyTypeObject*>(type)->tp_name));
+Completion propagate(const Frames& frames) {
+  PyObject* const type = class_of_exception(frames.frame().raised);
+  if (!is_awaited(frames, type))
+    frames.refuse(ReasonCode::would_raise,
+                  cat("a raised ", reinterpret_cast<PyTypeObject*>(type)->tp_name));
   return Completion::raise_;
 }
 
@@ -30,10 +30,10 @@ Completion propagate(Interpreter& interpreter) {
 namespace {
 
 /// The exception whose handler is being run.
-Value handled_exception(const Interpreter& interpreter) {
-  for (const Frame* frame = &interpreter.frame(); frame != nullptr; frame = frame->caller)
+Value handled_exception(const Frames& frames) {
+  for (const Frame* frame = &frames.frame(); frame != nullptr; frame = frame->caller)
     if (!frame->handled.empty()) return frame->handled.back();
-  interpreter.refuse(ReasonCode::would_raise, "a raise statement");
+  frames.refuse(ReasonCode::would_raise, "a raise statement");
 }
 
 /// The exception that `raise` of an exception or of an exception class raises.

@@ -17,8 +17,8 @@ Completion execute_assert(Interpreter& interpreter, const syntax::Assert& statem
 /// exceptions or not.
 class Within {
  public:
-  Within(Interpreter& interpreter, bool handles) {
-    if (handles) awaiting_.emplace(interpreter, Awaiting::What::exceptions);
+  Within(Frames& frames, bool handles) {
+    if (handles) awaiting_.emplace(frames, Awaiting::What::exceptions);
   }
 
  private:
@@ -31,6 +31,6 @@ Completion end_try(Interpreter& interpreter, const syntax::Try& statement, size_
                    Completion completion);
 
 /// The exception of the frame at hand goes on to an outer handler.
-Completion propagate(Interpreter& interpreter);
+Completion propagate(const Frames& frames);
 
 }  // namespace janus::frontend

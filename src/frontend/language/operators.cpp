@@ -296,13 +296,12 @@ Value string_binary(Interpreter& interpreter, Operator op, const Value& left, co
 }
 
 /// left | right of dicts
-Value dictionary_union(Interpreter& interpreter, Operator op, const Value& left,
-                       const Value& right) {
+Value dictionary_union(const Frames& frames, Operator op, const Value& left, const Value& right) {
   const auto *a = as<Dictionary>(left), *b = as<Dictionary>(right);
   if (op != Operator::BitOr || a == nullptr || b == nullptr || a->type || b->type) return nullptr;
   auto result = std::make_shared<Dictionary>();
   result->items = a->items;
-  for (const auto& [key, value] : b->items) change_item(interpreter, *result, key, value);
+  for (const auto& [key, value] : b->items) change_item(frames, *result, key, value);
   return result;
 }
 

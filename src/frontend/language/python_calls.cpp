@@ -149,13 +149,13 @@ constexpr NumberDraw older_numpy_draws[] = {
 
 /// Adds the generator as an operand if the function is a method of one. The object must be of
 /// exactly that class, and exist before the call; false otherwise.
-bool add_generator(Interpreter& interpreter, CallWriter& call, const Arguments& arguments,
+bool add_generator(GraphWriter& writer, CallWriter& call, const Arguments& arguments,
                    std::string_view function) {
   const auto* self = arguments.positional.empty() ? nullptr : as<Known>(arguments.positional[0]);
   if (self == nullptr || self->source == nullptr) return false;
   PyObject* type = imported(function.substr(0, function.rfind('.')));
   if (reinterpret_cast<PyObject*>(Py_TYPE(self->object.get())) != type) return false;
-  call.add_object(interpreter.object_input(*self));
+  call.add_object(writer.object_input(*self));
   return true;
 }
 
