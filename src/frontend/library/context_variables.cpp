@@ -30,8 +30,8 @@ const Known& variable_of(Interpreter& interpreter, const Arguments& arguments, s
   return *variable;
 }
 
-const Source* value_path(Interpreter& interpreter, const Known& variable) {
-  return interpreter.sources().step(Source::Kind::context_value, path_of(interpreter, variable));
+const Source* value_path(GraphWriter& writer, const Known& variable) {
+  return writer.sources().step(Source::Kind::context_value, path_of(writer, variable));
 }
 
 /// What it holds; null: nothing, and it has no default.

@@ -113,16 +113,15 @@ Value print_by_program(Interpreter& interpreter, Arguments arguments) {
 }
 
 /// Refuses what print would not take, and what is more than a text between others.
-void check_keywords(Interpreter& interpreter, const Arguments& arguments) {
+void check_keywords(const Frames& frames, const Arguments& arguments) {
   for (const auto& [name, value] : arguments.keywords) {
     if (name == "file") continue;
     const auto* known = as<Known>(value);
     const bool is_between = name == "sep" || name == "end";
-    if (known == nullptr || !(is_between || name == "flush"))
-      refuse_arguments(interpreter, "print");
+    if (known == nullptr || !(is_between || name == "flush")) refuse_arguments(frames, "print");
     PyObject* object = known->object.get();
     if (is_between && object != Py_None && !PyUnicode_CheckExact(object))
-      refuse_arguments(interpreter, "print");
+      refuse_arguments(frames, "print");
   }
 }
 

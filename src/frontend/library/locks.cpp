@@ -26,8 +26,8 @@ bool is_reentrant(const Known& lock) {
 }
 
 /// What gives a lock back behind the run's writes; an entry takes the lock that it finds in one.
-speculate::Effect release_of(Interpreter& interpreter, const Known& lock, const Source* path) {
-  speculate::Effect effect{{}, interpreter.user_span()};
+speculate::Effect release_of(const Frames& frames, const Known& lock, const Source* path) {
+  speculate::Effect effect{{}, frames.user_span()};
   effect.call.kind = speculate::Template::Kind::call;
   effect.call.object = speculate::release_method(lock.object.get());
   speculate::Template& released = effect.call.children.emplace_back();
@@ -78,7 +78,7 @@ void set_depth(Interpreter& interpreter, const Known& lock, int64_t depth) {
 }
 
 /// Whether acquire(blocking=True, timeout=-1) waits; nullopt: only for a time.
-std::optional<bool> waits(Interpreter& interpreter, const Arguments& arguments) {
+std::optional<bool> waits(const Frames& frames, const Arguments& arguments) {
   const Value* blocking =
       arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("blocking");
   const bool has_timeout = arguments.positional.size() > 2 || arguments.keyword("timeout");
@@ -86,7 +86,7 @@ std::optional<bool> waits(Interpreter& interpreter, const Arguments& arguments) 
     return std::nullopt;
   if (blocking == nullptr) return true;
   PyObject* const known = known_object(*blocking);
-  if (known == nullptr) interpreter.refuse(ReasonCode::dynamic_value, "whether acquire() waits");
+  if (known == nullptr) frames.refuse(ReasonCode::dynamic_value, "whether acquire() waits");
   return PyObject_IsTrue(known) == 1;
 }
 

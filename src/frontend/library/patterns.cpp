@@ -32,20 +32,20 @@ bool is_plain(const Value& value) {
          (is_immutable_constant(object) || is_pattern(object) || is_match(object));
 }
 
-Value result_of(Interpreter& interpreter, const Object& result) {
+Value result_of(ValueMaker& maker, const Object& result) {
   PyObject* const object = result.get();
   if (PyList_CheckExact(object) || PyIter_Check(object)) {
     std::vector<Value> elements;
     for (const Object& element : python::elements(object))
-      elements.push_back(interpreter.constant(element));
+      elements.push_back(maker.constant(element));
     return PyList_CheckExact(object) ? Value(make_list(std::move(elements)))
                                      : iterate_elements(std::move(elements));
   }
-  if (!PyDict_CheckExact(object)) return interpreter.constant(result);
+  if (!PyDict_CheckExact(object)) return maker.constant(result);
   auto dict = made_dict({});
   PyObject *key = nullptr, *value = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);)
-    dict->items.emplace_back(Object::borrow(key), interpreter.constant_borrowed(value));
+    dict->items.emplace_back(Object::borrow(key), maker.constant_borrowed(value));
   return dict;
 }
 

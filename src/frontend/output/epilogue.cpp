@@ -792,8 +792,8 @@ void commit_tensors(Interpreter& interpreter) {
   }
 }
 
-bool changes(const Interpreter& interpreter, const Tensor& tensor) {
-  return tensor.written || interpreter.kept_apart.contains(&tensor);
+bool changes(const AutogradState& autograd, const Tensor& tensor) {
+  return tensor.written || autograd.kept_apart.contains(&tensor);
 }
 
 /// A view of a tensor that needs no gradient may be treated as any tensor if it is only read.

@@ -309,16 +309,16 @@ const Value* argument(const CallArguments& arguments, size_t position, std::stri
 /// While backward() or grad() of torch runs.
 class InEngine {
  public:
-  InEngine(Interpreter& interpreter, int frames)
-      : interpreter_(interpreter),
-        before_(std::exchange(interpreter.engine_frames, frames)),
+  InEngine(Frames& frames, int engine_frames)
+      : frames_(frames),
+        before_(std::exchange(frames.engine_frames, engine_frames)),
         leaves_(false) {}
-  ~InEngine() { interpreter_.engine_frames = before_; }
+  ~InEngine() { frames_.engine_frames = before_; }
   InEngine(const InEngine&) = delete;
   InEngine& operator=(const InEngine&) = delete;
 
  private:
-  Interpreter& interpreter_;
+  Frames& frames_;
   const int before_;
   const LeavesAreDue leaves_;
 };

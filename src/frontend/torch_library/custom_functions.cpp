@@ -69,24 +69,24 @@ class FunctionContext : public std::enable_shared_from_this<FunctionContext> {
     if (std::ranges::any_of(saved_, is_given)) saved_.emplace_back(output, output->version);
   }
 
-  void check_saved(Interpreter& interpreter) const {
+  void check_saved(const Frames& frames) const {
     for (const auto& [tensor, version] : saved_)
       if (tensor->version != version)
-        interpreter.refuse(ReasonCode::autograd,
-                           "a tensor that a Function has saved is changed in place");
+        frames.refuse(ReasonCode::autograd,
+                      "a tensor that a Function has saved is changed in place");
   }
 
  private:
   using Method = Value (FunctionContext::*)(Interpreter&, const CallArguments&);
 
-  void set(Interpreter& interpreter, const char* name, Value value) {
-    change_item(interpreter, *object_->fields, python::string(name), value);
+  void set(const Frames& frames, const char* name, Value value) {
+    change_item(frames, *object_->fields, python::string(name), value);
   }
 
-  void add_method(Interpreter& interpreter, const char* name, Method method) {
+  void add_method(const Frames& frames, const char* name, Method method) {
     // The object holds its methods, and they the context: not the other way round.
     std::weak_ptr<FunctionContext> self = weak_from_this();
-    set(interpreter, name,
+    set(frames, name,
         std::make_shared<Native>(
             name, [self, method](Interpreter& inner, const CallArguments& arguments) {
               const auto context = self.lock();

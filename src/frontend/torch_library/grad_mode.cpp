@@ -31,9 +31,9 @@ Value grad_mode(bool enabled) {
 }
 
 /// `@torch.no_grad` without parentheses decorates at once.
-Value decorated_or_mode(Interpreter& interpreter, const CallArguments& arguments, bool enabled) {
+Value decorated_or_mode(const Frames& frames, const CallArguments& arguments, bool enabled) {
   if (!arguments.positional.empty())
-    interpreter.refuse(ReasonCode::unsupported_argument, "a grad mode applied to a function");
+    frames.refuse(ReasonCode::unsupported_argument, "a grad mode applied to a function");
   return grad_mode(enabled);
 }
 

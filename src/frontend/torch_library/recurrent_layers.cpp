@@ -86,17 +86,16 @@ bool is_quicker_as_operator(const Layers& layers) {
 /// graph.
 class RolledWhereLong {
  public:
-  explicit RolledWhereLong(Interpreter& interpreter)
-      : interpreter_(interpreter),
-        before_(
-            std::exchange(interpreter.most_unrolled,
-                          std::min(interpreter.most_unrolled, policy::kMostUnrolledLayerSteps))) {}
-  ~RolledWhereLong() { interpreter_.most_unrolled = before_; }
+  explicit RolledWhereLong(Scopes& scopes)
+      : scopes_(scopes),
+        before_(std::exchange(scopes.most_unrolled,
+                              std::min(scopes.most_unrolled, policy::kMostUnrolledLayerSteps))) {}
+  ~RolledWhereLong() { scopes_.most_unrolled = before_; }
   RolledWhereLong(const RolledWhereLong&) = delete;
   RolledWhereLong& operator=(const RolledWhereLong&) = delete;
 
  private:
-  Interpreter& interpreter_;
+  Scopes& scopes_;
   int64_t before_;
 };
 
