@@ -37,14 +37,18 @@ Completion execute_return(Interpreter& interpreter, Value value) {
 
 namespace {
 
-/// The outcome to assume of a test that no profile saw (in an `__init__`, for instance) and that
-/// guards an exception only: nothing is wrong.
+/// Whether all that the statement does is to raise an exception if something is wrong.
+bool is_check(const syntax::If& statement) {
+  return statement.orelse.empty() && !statement.body.empty() &&
+         statement.body.back()->kind == syntax::StatementKind::Raise;
+}
+
+/// The outcome to assume of a check that no profile saw (in an `__init__`, for instance): nothing
+/// is wrong.
 Object assumed_outcome(const Frames& frames, const syntax::If& statement) {
   const speculate::NodeFact* seen = frames.fact(statement.fact);
   const bool is_seen = seen != nullptr && (seen->taken > 0 || seen->not_taken > 0);
-  const bool raises =
-      !statement.body.empty() && statement.body.back()->kind == syntax::StatementKind::Raise;
-  return !is_seen && raises && statement.orelse.empty() ? Object::borrow(Py_False) : Object();
+  return !is_seen && is_check(statement) ? Object::borrow(Py_False) : Object();
 }
 
 }  // namespace
@@ -54,8 +58,11 @@ Completion execute_if(Interpreter& interpreter, const syntax::If& statement) {
   Truth truth = evaluate_truth(interpreter, *statement.test, fact);
   auto body = [&] { return execute(interpreter, statement.body); };
   auto orelse = [&] { return execute(interpreter, statement.orelse); };
-  if (!truth.known && takes_both(interpreter, fact, truth))
-    return choose_statements(interpreter, truth, fact, body, orelse);
+  const auto both = [&] {
+    return is_check(statement) ? takes_both(interpreter, fact)
+                               : takes_both(interpreter, fact, truth);
+  };
+  if (!truth.known && both()) return choose_statements(interpreter, truth, fact, body, orelse);
   if (!truth.known && !truth.example) truth.example = assumed_outcome(interpreter, statement);
   bool side = truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, fact);
   return side ? body() : orelse();
