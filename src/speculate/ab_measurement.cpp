@@ -167,6 +167,15 @@ bool AbMeasurement::is_far_ahead() const {
   return quiet_time() * factor < least_profiled_;
 }
 
+/// The first runs that were timed may have been slow both ways: of a run that is timed by itself,
+/// only the ratio is taken from them.
+std::optional<double> AbMeasurement::gain_of_run(double milliseconds) const {
+  if (!test_.has_both()) return std::nullopt;
+  const double difference = test_.with_old() - test_.with_new();
+  const bool is_timed_by_itself = is_complete_ && test_.with_new() > 0;
+  return is_timed_by_itself ? milliseconds * difference / test_.with_new() : difference;
+}
+
 std::optional<AbMeasurement::Speed> AbMeasurement::speed() const {
   if (test_.has_enough()) return Speed{test_.with_new(), test_.with_old(), true};
   if (!has_quiet_time()) return std::nullopt;

@@ -50,6 +50,9 @@ class AbMeasurement {
   /// The run has ended. `is_complete`: no backward run that belongs to it will follow.
   void ended(bool is_complete);
   const AbTest& test() const { return test_; }
+  /// Milliseconds that a run as a graph has saved which took so many itself; nullopt: the two ways
+  /// were not both timed.
+  std::optional<double> gain_of_run(double milliseconds) const;
 
   /// What is known of the speed, for reports.
   struct Speed {

@@ -739,8 +739,7 @@ bool Dispatcher::is_covered() {
 }
 
 void Dispatcher::save(double milliseconds) {
-  const AbTest& test = measurement_.test();
-  account.save(milliseconds, test.has_both() ? std::optional(test.with_old()) : std::nullopt);
+  account.save(milliseconds, measurement_.gain_of_run(milliseconds));
 }
 
 void Dispatcher::profile_finished(double milliseconds) {

@@ -130,10 +130,10 @@ void RegionAccount::complete_graph() {
   if (ConversionAccount* const paying = account()) paying->learn(tensors_, spent_on_graph_);
 }
 
-void RegionAccount::save(double milliseconds, std::optional<double> in_python) {
+void RegionAccount::save(double milliseconds, std::optional<double> gain) {
   ConversionAccount* const paying = account();
   if (paying == nullptr || profiled_ == 0) return;
-  const double saved = in_python.value_or(least_profiled_) - milliseconds;
+  const double saved = gain.value_or(least_profiled_ - milliseconds);
   saved_ += saved;
   paying->save(saved);
 }

@@ -56,9 +56,9 @@ class RegionAccount {
   void release_reserve() { reserve(0); }
   /// The graph that was begun is complete: what it cost tells what others will.
   void complete_graph();
-  /// A run as a graph took so many milliseconds. `in_python`: what such a run takes in Python, if
-  /// that was measured; else it is taken for the fastest profiled run.
-  void save(double milliseconds, std::optional<double> in_python);
+  /// A run as a graph took so many milliseconds. `gain`: what it saved, if that is known; else the
+  /// fastest profiled run says it.
+  void save(double milliseconds, std::optional<double> gain);
   void graph_ran_first();
   /// The code is given up, and no part of it is left to try.
   void give_up();
