@@ -140,6 +140,29 @@ Value call_bound_method(Interpreter& interpreter, const Known& known,
   return call(interpreter, std::make_shared<Method>(self, function), arguments);
 }
 
+/// A method of C that is bound to an object, as `match = pattern.match` leaves it: a call of that
+/// of the object's class. Null: no such.
+Value call_bound_builtin(Interpreter& interpreter, const Known& known,
+                         const CallArguments& arguments) {
+  PyObject* const method = known.object.get();
+  PyObject* const self = PyCFunction_Check(method) ? PyCFunction_GET_SELF(method) : nullptr;
+  if (self == nullptr || PyModule_Check(self) || PyType_Check(self)) return nullptr;
+  PyMethodDef* const code = reinterpret_cast<PyCFunctionObject*>(method)->m_ml;
+  const Object name = Object::steal(PyUnicode_InternFromString(code->ml_name));
+  PyObject* const of_class = _PyType_Lookup(Py_TYPE(self), name.get());
+  if (of_class == nullptr || !Py_IS_TYPE(of_class, &PyMethodDescr_Type) ||
+      reinterpret_cast<PyMethodDescrObject*>(of_class)->d_method != code)
+    return nullptr;
+  // It keeps its object, which therefore stays the same while it does.
+  interpreter.assume_identity(known);
+  const Source* place = interpreter.sources().root(Source::Kind::constant, Object::borrow(self));
+  const Value object = is_immutable_constant(self) ? interpreter.constant_borrowed(self)
+                                                   : interpreter.wrap(self, place);
+  if (as<Tensor>(object) != nullptr) return nullptr;
+  return call(interpreter,
+              std::make_shared<Method>(object, interpreter.constant_borrowed(of_class)), arguments);
+}
+
 /// A live weak reference gives its object. The entry assumes that it is the same reference.
 Value call_weak_reference(Interpreter& interpreter, const Known& known) {
   interpreter.assume_identity(known);
@@ -217,6 +240,7 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
   if (Value result = call_scripted(interpreter, known, arguments)) return result;
   if (is_exception_initialiser(object))
     if (Value result = initialise_exception(interpreter, arguments)) return result;
+  if (Value result = call_bound_builtin(interpreter, known, arguments)) return result;
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type)
     interpreter.refuse(ReasonCode::unknown_callable, describe_callable(callee));

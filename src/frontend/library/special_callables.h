@@ -10,6 +10,7 @@ std::span<const SpecialCallable> builtin_container_callables();
 std::span<const SpecialCallable> context_variable_callables();
 std::span<const SpecialCallable> effect_callables();
 std::span<const SpecialCallable> import_callables();
+std::span<const SpecialCallable> json_callables();
 std::span<const SpecialCallable> library_callables();
 std::span<const SpecialCallable> lock_callables();
 std::span<const SpecialCallable> mapping_proxy_callables();

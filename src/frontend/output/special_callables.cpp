@@ -29,6 +29,7 @@ void register_special_callables() {
       context_variable_callables,
       effect_callables,
       import_callables,
+      json_callables,
       library_callables,
       lock_callables,
       mapping_proxy_callables,

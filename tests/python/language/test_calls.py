@@ -2,6 +2,7 @@
 converted function gives what the original gives, by a graph."""
 
 import functools
+import re
 from collections import namedtuple
 
 import pytest
@@ -194,3 +195,46 @@ def test_closures_defaults_and_keyword_only():
         for _ in range(6)
     ]
     return Program(step, arguments)
+
+
+PATTERN = re.compile(r"(\w+)\.(\d+)")
+found = PATTERN.match  # bound to an object of C
+noted: list[float] = []
+note, lookup = noted.append, {"a": 2.0, "b": 3.0}.get
+
+
+@differential(hits=4)
+def test_methods_of_c_that_are_bound():
+    noted.clear()
+
+    def step(x, name="layer.12"):
+        note(3.0)
+        return x * float(found(name, 0)[2]) + lookup("b"), lookup("c", 1.0), noted[-1]
+
+    return Program(step, [(torch.randn(3),) for _ in range(7)], watch=[noted])
+
+
+@differential(hits=8)
+def test_a_bound_method_is_another_one():
+    held = {"get": {"a": 2.0}.get}
+
+    def step(x):
+        return x * held["get"]("a")
+
+    def change():
+        held["get"] = {"a": 5.0}.get
+
+    batches = [(torch.randn(3),) for _ in range(7)]
+    return Program(step, [*batches, change, *batches])
+
+
+@differential(hits=4)
+def test_what_a_bound_method_reads_changes():
+    table = {"a": 2.0}
+    get = table.get
+
+    def step(x):
+        return x * get("a")
+
+    batches = [(torch.randn(3),) for _ in range(7)]
+    return Program(step, [*batches, lambda: table.update(a=7.0), *batches])

@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import io
 import itertools
+import json
 import logging
 import math
 import operator
@@ -326,6 +327,20 @@ def opens_a_file():
 
 def power(x, exponent):
     return x if exponent == 0 else power(x, exponent - 1) * 0.5
+
+
+bound_match = re.compile("a+").match
+bound_to_tensor = torch.ones(3).mul
+
+
+@converted("method of C that was bound to an object before: `match = pattern.match`")
+def bound_method_of_c():
+    return lambda x, n: x * bound_match("aab").end()
+
+
+@otherwise("method of C that was bound to an object before: `match = pattern.match`")
+def bound_method_of_tensor():
+    return lambda x, n: x * bound_to_tensor(n)[0]
 
 
 @converted("recursion over known values")
@@ -1169,6 +1184,16 @@ def dispatched_by_class():
 )
 def formatted():
     return lambda x, n: f"{x.sum().item():.3f} of {x.shape[0]}"
+
+
+@converted("`json.loads` of a known text; `json.dumps`")
+def json_texts():
+    return lambda x, n: (x * json.loads('{"scale": 2}')["scale"], json.dumps({"n": n}))
+
+
+@otherwise("`json.loads` of a known text; `json.dumps`")
+def json_hook():
+    return lambda x, n: x * len(json.loads("{}", object_hook=dict))
 
 
 @converted("`random.random()`, `numpy.random.rand()`, …")

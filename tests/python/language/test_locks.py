@@ -71,6 +71,21 @@ def test_with():
     return program(step)
 
 
+take, give = lock.acquire, lock.release
+
+
+@differential(hits=4)
+def test_bound_methods_of_a_lock():
+    def step(x):
+        take()
+        y = x * 2
+        taken = lock.locked()
+        give()
+        return y, taken
+
+    return program(step)
+
+
 @differential(hits=4)
 def test_acquire_and_release():
     def step(x):
