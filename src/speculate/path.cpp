@@ -1,6 +1,7 @@
 #include "speculate/path.h"
 
 #include "python/context_variable.h"
+#include "speculate/array_contents.h"
 #include "speculate/tensor_access.h"
 #include "syntax/source.h"
 
@@ -170,6 +171,8 @@ PyObject* take_step(const PathStep& step, PyObject* base, const Call& call,
       return PyFunction_Check(base) ? syntax::original_code(PyFunction_GET_CODE(base)) : nullptr;
     case Kind::grad:
       return tensor_access().is_tensor(base) ? keep(tensor_access().grad_of(base), owned) : nullptr;
+    case Kind::array_contents:
+      return is_array(base) ? keep(contents_of_array(base), owned) : nullptr;
     case Kind::link_result:
       if (reinterpret_cast<PyObject*>(Py_TYPE(base)) != key) return nullptr;
       return object_at(base, step.index);

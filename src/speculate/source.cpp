@@ -88,6 +88,8 @@ std::string describe_step(Source::Kind kind, PyObject* key, Py_ssize_t index, co
       return cat(of, ".grad");
     case Kind::context_value:
       return cat(of, ".get()");
+    case Kind::array_contents:
+      return cat("torch.tensor(", of, ")");
     case Kind::link_result:
       return cat("the result in ", of);
     case Kind::tensor_item:

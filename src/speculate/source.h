@@ -38,6 +38,7 @@ struct Source {
     code,             ///< base.__code__
     grad,             ///< base.grad of a tensor
     context_value,    ///< base.get() of a context variable
+    array_contents,   ///< torch.tensor(base) of a NumPy array
     link_result,      ///< the result in a link of an lru_cache, at byte `index`; `key`: the link's
                       ///< class
     tensor_item,      ///< the value of a one-element tensor is not a path: never used in guards

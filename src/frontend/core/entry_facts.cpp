@@ -38,7 +38,8 @@ void EntryFacts::note_changed_number(const Source* source) {
 }
 
 bool is_handed_over(const Source* source) {
-  while (source->kind == Source::Kind::index || source->kind == Source::Kind::item)
+  while (source->kind == Source::Kind::index || source->kind == Source::Kind::item ||
+         source->kind == Source::Kind::array_contents)
     source = source->base;
   return source->kind == Source::Kind::argument || source->kind == Source::Kind::keyword ||
          source->kind == Source::Kind::variable;

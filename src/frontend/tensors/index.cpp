@@ -3,6 +3,7 @@
 #include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
+#include "frontend/tensors/arrays.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/masks.h"
 #include "frontend/tensors/tensor.h"
@@ -61,6 +62,9 @@ class Indexing {
   /// Applies the views of the key. `gathers()` says whether tensors are among its parts.
   void run(const Value& key) {
     std::vector<Value> parts = index_parts(interpreter_, key);
+    const bool is_alone = parts.size() == 1 && parts[0] == key;
+    for (Value& part : parts)
+      if (const auto indices = indices_of_array(interpreter_, part, is_alone)) part = indices;
     expand_ellipsis(parts);
     for (const Value& part : parts) apply(part);
     if (current_ != original_ || gathers()) return;

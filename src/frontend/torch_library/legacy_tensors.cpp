@@ -8,6 +8,7 @@
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
+#include "frontend/tensors/arrays.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/torch_library/special_callables.h"
@@ -54,8 +55,8 @@ Value undefined(Interpreter& interpreter, std::vector<Value> sizes, DType dtype)
   return full(interpreter, std::move(sizes), interpreter.integer(0), dtype);
 }
 
-/// Sizes, a torch.Size, a tensor of that dtype, or data. Of a tensor it is an alias, which
-/// gradients pass through, as `tensor[...]` is.
+/// Sizes, a torch.Size, a tensor of that dtype, an array of another one, or data. Of a tensor it is
+/// an alias, which gradients pass through, as `tensor[...]` is.
 Value make(Interpreter& interpreter, const std::vector<Value>& given, DType dtype) {
   if (given.empty()) return undefined(interpreter, {interpreter.integer(0)}, dtype);
   const bool are_sizes = std::ranges::all_of(
@@ -68,7 +69,10 @@ Value make(Interpreter& interpreter, const std::vector<Value>& given, DType dtyp
     return index_tensor(interpreter, shared_as<Tensor>(given[0]),
                         interpreter.constant_borrowed(Py_Ellipsis));
   }
-  if (is_number(given[0]) || !fits(interpreter, given[0], dtype)) return nullptr;
+  const auto contents = contents_of_array(interpreter, given[0]);
+  // One of the same dtype is on the array's memory.
+  const bool is_copied = contents != nullptr && contents->value->type.dtype != dtype;
+  if (!is_copied && (is_number(given[0]) || !fits(interpreter, given[0], dtype))) return nullptr;
   static const Handler function = handler_named("torch.tensor");
   const Arguments arguments{given, {{"dtype", interpreter.constant(dtype_object(dtype))}}};
   return function(interpreter, arguments);

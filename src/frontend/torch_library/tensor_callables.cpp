@@ -10,6 +10,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/subscripts.h"
+#include "frontend/tensors/arrays.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/described_call.h"
 #include "frontend/tensors/tensor.h"
@@ -395,6 +396,12 @@ Value call_tensor(Interpreter& interpreter, const Arguments& arguments) {
     else if (object != Py_None && object != Py_False && !(name == "device" && is_cpu(object)))
       return nullptr;
   }
+  if (const auto contents = contents_of_array(interpreter, arguments.positional[0])) {
+    const auto copy = shared_as<Tensor>(cast_tensor(
+        interpreter, contents, dtype.value_or(contents->value->type.dtype), /*copy=*/true));
+    if (requires_grad) switch_requires_grad(interpreter, copy, true);
+    return copy;
+  }
   int rank = number_rank(interpreter, arguments.positional[0]);
   graph::DType inferred = rank == 0   ? graph::DType::b1
                           : rank == 1 ? graph::DType::i64
@@ -413,11 +420,24 @@ Value call_new_tensor(Interpreter& interpreter, const Arguments& arguments) {
   return tensor_from(interpreter, arguments.positional[1], self->value->type.dtype);
 }
 
+bool has_other_dtype(const Arguments& arguments, const Tensor& tensor) {
+  const Value* const wanted = arguments.keyword("dtype");
+  PyObject* const dtype = wanted == nullptr ? nullptr : known_object(*wanted);
+  return dtype != nullptr && dtype != Py_None && dtype_of(dtype) != tensor.value->type.dtype;
+}
+
 /// A tensor of that dtype already comes back itself; numbers and lists of them are new tensors.
 Value call_as_tensor(Interpreter& interpreter, const Arguments& arguments) {
   const bool of_tensor =
       !arguments.positional.empty() && as<Tensor>(arguments.positional[0]) != nullptr;
-  if (!of_tensor) return call_tensor(interpreter, arguments);
+  if (!of_tensor) {
+    const auto contents = arguments.positional.size() == 1
+                              ? contents_of_array(interpreter, arguments.positional[0])
+                              : nullptr;
+    // One of the same dtype is on the array's memory.
+    if (contents != nullptr && !has_other_dtype(arguments, *contents)) return nullptr;
+    return call_tensor(interpreter, arguments);
+  }
   return arguments.positional.size() == 1 ? call_to(interpreter, arguments) : nullptr;
 }
 

@@ -766,6 +766,19 @@ def package_that_is_there():
     return lambda x, n: (x * n, importlib.util.find_spec("turtledemo").name)
 
 
+order = numpy.array([3, 1, 0])
+
+
+@converted("array of NumPy as an index of a tensor; `torch.tensor(array)`")
+def existing_array():
+    return lambda x, n: x[order] * torch.tensor(order)[:, None]
+
+
+@otherwise("array of NumPy as an index of a tensor; `torch.tensor(array)`")
+def tensor_on_an_array():
+    return lambda x, n: x[:3] * torch.from_numpy(order)[:, None]
+
+
 @converted("`tensor.numpy()`, `numpy.asarray(tensor)`")
 def array_of_a_result():
     return lambda x, n: ((x * n).numpy(), numpy.asarray(x * n), x * n)[2:]

@@ -1,4 +1,5 @@
-"""NumPy's arrays of tensors that a step computes: they share the tensors' memory, and are made behind the run."""
+"""NumPy's arrays of tensors that a step computes: they share the tensors' memory, and are made behind the run.
+Arrays that existed before: the run reads what they hold as it begins."""
 
 import copy
 
@@ -145,7 +146,134 @@ def test_the_array_of_a_parameter():
     return program(step, watch=[model])
 
 
+# --- arrays that existed before the call ------------------------------------------------------------
+
+
+def batches(seed=0):
+    """Other arrays in each call."""
+    random = np.random.default_rng(seed)
+    for _ in range(7):
+        order = random.permutation(8)[:4]
+        yield torch.randn(8, 3), order, random.random((4, 3)), random.random(8) > 0.5
+
+
+def gradient_of(leaf):
+    leaf.square().sum().backward()
+    return leaf.grad * 2
+
+
+READ = {
+    "an index": lambda x, order, numbers, chosen: x[order] * 2,
+    "an index among others": lambda x, order, numbers, chosen: x[order, 1:] + x[order, None, 0],
+    "a mask": lambda x, order, numbers, chosen: x[chosen].sum(0),
+    "int32": lambda x, order, numbers, chosen: x[small],
+    "two indices": lambda x, order, numbers, chosen: x[small, small],
+    "rows of indices": lambda x, order, numbers, chosen: x[(rows_of_indices,)],
+    "a copy": lambda x, order, numbers, chosen: torch.tensor(numbers) + x[:4],
+    "a copy of that dtype": lambda x, order, numbers, chosen: torch.tensor(
+        numbers, dtype=torch.float32
+    ),
+    "a leaf": lambda x, order, numbers, chosen: gradient_of(
+        torch.tensor(numbers, requires_grad=True)
+    ),
+    "another dtype": lambda x, order, numbers, chosen: (
+        torch.as_tensor(numbers, dtype=torch.float32) * 2
+    ),
+    "of flags": lambda x, order, numbers, chosen: torch.Tensor(chosen) + x[:, 0],
+    "of integers": lambda x, order, numbers, chosen: torch.DoubleTensor(order) * x[:4, 0],
+    "twice": lambda x, order, numbers, chosen: (x[order], torch.tensor(order), torch.tensor(order)),
+}
+small = np.array([1, 0, 2], np.int32)
+rows_of_indices = np.array([[0, 1], [2, 3]])
+
+
+@pytest.mark.parametrize("name", READ)
+def test_existing_arrays(name):
+    differential(hits=3)(lambda: program(READ[name], list(batches())))()
+
+
+@differential(hits=3)
+@pytest.mark.parametrize("in_place", [False, True])
+def test_an_existing_array_of_an_object(in_place):
+    class Buffer:
+        order = np.arange(4)
+
+    buffer = Buffer()
+
+    def turn():
+        turned = np.roll(buffer.order, 1)
+        if in_place:
+            buffer.order[:] = turned
+        else:
+            buffer.order = turned
+
+    batches = [(torch.randn(4, 3),) for _ in range(7)]
+    return program(
+        lambda x: x[buffer.order] + 1, [each for batch in batches for each in (batch, turn)]
+    )
+
+
+@differential(hits=6)
+def test_an_existing_array_of_another_length():
+    random = np.random.default_rng(0)
+    lengths = [5, 5, 5, 5, 5, 6, 7, 6, 8, 5, 7]
+    return program(
+        lambda x, order: x[order] * 2,
+        [(torch.randn(8, 3), random.integers(0, 8, length)) for length in lengths],
+    )
+
+
+@differential(hits=3)
+def test_a_loss_of_rows_that_an_array_chooses():
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def step(x, order, numbers, chosen):
+        loss = F.mse_loss(model(x[order]), x[order, :1] * torch.tensor(numbers).mean())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return program(step, list(batches()), watch=[model])
+
+
 existing = np.ones((4, 3))
+
+
+shared_array = np.arange(4)
+shared_tensor = torch.from_numpy(shared_array)
+
+
+def written_before_it_is_read(x):
+    shared_tensor.copy_(torch.tensor([3, 2, 1, 0]))
+    y = x[shared_array]
+    shared_tensor.copy_(torch.tensor([0, 1, 2, 3]))
+    return y
+
+
+def written_in_a_loop(x):
+    total = torch.zeros(4, 3)
+    for _ in range(int(x.abs().sum() * 0) + 3):
+        total = total + x[shared_array]
+        shared_tensor.copy_(shared_tensor.flip(0))
+    shared_tensor.copy_(torch.tensor([0, 1, 2, 3]))
+    return total
+
+
+def on_the_same_memory(x):
+    made = torch.as_tensor(existing)
+    made += 1
+    other = torch.Tensor(existing32)
+    other += 1
+    found = existing.sum(), existing32.sum()
+    made -= 1
+    other -= 1
+    return found
+
+
+texts = np.array(["a"])
+existing32 = np.ones((4, 3), np.float32)
 
 
 class Plain:
@@ -195,6 +323,11 @@ IMPERATIVE = {
     "compared with an object": lambda x: np.ones(3) == Plain(),
     "compared with an existing array": lambda x: ((x * 2).numpy() == existing, x + 1),
     "an existing array compared with an object": lambda x: ((existing == Plain()), x + 1),
+    "rows of indices alone": lambda x: x[rows_of_indices],
+    "an array on the memory of a tensor": written_before_it_is_read,
+    "in a loop that writes": written_in_a_loop,
+    "tensors on the memory of an array": on_the_same_memory,
+    "texts": lambda x: (x + 1, texts is existing),
     "a copy of the object": lambda x: copy.copy((x * 2).numpy()),
     "in a set": lambda x: type(x.numpy()) in {np.ndarray},
     "text": lambda x: f"{(x * 2).numpy()}",
