@@ -29,9 +29,12 @@ bool EntryFacts::generalises(std::string_view specialisation) const {
   return call_.general && options().is_disabled(specialisation);
 }
 
-bool EntryFacts::is_changed_by_run(const Source* source) const {
-  return !varying_.empty() && varying_.contains(source->describe());
+bool EntryFacts::is_changed(const Source* source) const {
+  return expected_to_change_.contains(source) ||
+         (!varying_.empty() && varying_.contains(source->describe()));
 }
+
+void EntryFacts::expect_change(const Source* source) { expected_to_change_.insert(source); }
 
 void EntryFacts::note_changed_number(const Source* source) {
   changed_numbers_.insert(source->describe());

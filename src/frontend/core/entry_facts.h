@@ -31,9 +31,11 @@ class EntryFacts {
   /// Whether numbers and sizes may be inputs although they have not varied yet; see kSwitches.
   bool generalises(std::string_view specialisation) const;
 
-  // --- numbers that the run changes
-  /// Whether an earlier attempt found that it changes the one at the source.
-  bool is_changed_by_run(const speculate::Source* source) const;
+  // --- numbers that change, though the calls so far did not show it
+  /// Whether an earlier attempt found that it changes the one at the source, or others do.
+  bool is_changed(const speculate::Source* source) const;
+  /// Somebody else is known to change it between calls, sooner or later.
+  void expect_change(const speculate::Source* source);
   /// It does: if the number was taken for a constant, the run has to be interpreted again.
   void note_changed_number(const speculate::Source* source);
   const std::set<std::string>& changed_numbers() const { return changed_numbers_; }
@@ -43,6 +45,7 @@ class EntryFacts {
   const std::set<std::string>& varying_;
   speculate::Facts* facts_ = nullptr;
   std::set<std::string> changed_numbers_;
+  std::set<const speculate::Source*> expected_to_change_;
 };
 
 /// Whether the path ends at something that the caller hands over: an argument or a part of one.

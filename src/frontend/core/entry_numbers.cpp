@@ -15,7 +15,7 @@ using python::Object;
 Value EntryNumbers::wrap_number(PyObject* object, const Source* source) {
   const bool general = facts_.generalises("specialise_numbers") &&
                        (PyFloat_CheckExact(object) || is_handed_over(source));
-  bool varies = general || facts_.has_varied(source) || facts_.is_changed_by_run(source);
+  bool varies = general || facts_.has_varied(source) || facts_.is_changed(source);
   if (varies && PyLong_CheckExact(object)) varies = python::int64_of(object).has_value();
   if (varies) return number_input(object, source);
   assumptions_.assume(Assumption::Kind::equals, source, Object::borrow(object));

@@ -30,6 +30,18 @@ Value part_at_entry(Interpreter& interpreter, PyObject* object, const Known& kno
   return interpreter.wrap(object, source);
 }
 
+namespace {
+
+/// Whether the item is a rate that a scheduler of torch's sets: it notes the first one beside it.
+bool is_scheduled(PyObject* dict, PyObject* key) {
+  static PyObject* const rate = python::interned("lr");
+  static PyObject* const first = python::interned("initial_lr");
+  return PyUnicode_CheckExact(key) && PyUnicode_Compare(key, rate) == 0 && PyDict_Check(dict) &&
+         PyDict_GetItemWithError(dict, first) != nullptr;
+}
+
+}  // namespace
+
 Value dict_part(Interpreter& interpreter, PyObject* object, const Known& known, const Object& key) {
   const Source* source = known.source;
   bool attributes = source != nullptr && source->kind == Source::Kind::attribute &&
@@ -37,6 +49,8 @@ Value dict_part(Interpreter& interpreter, PyObject* object, const Known& known, 
   if (attributes)
     return interpreter.wrap(
         object, interpreter.sources().step(Source::Kind::instance_value, source->base, key));
+  if (source != nullptr && is_scheduled(known.object.get(), key.get()))
+    interpreter.expect_change(interpreter.sources().step(Source::Kind::item, source, key));
   return part_at_entry(interpreter, object, known, Source::Kind::item, key, 0);
 }
 

@@ -14,7 +14,7 @@ def batches(count=8):
 
 
 @pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
-@differential(hits=30, graphs=2)
+@differential(hits=36, graphs=1)
 def test_learning_rate_of_epochs(kind):
     model = nn.Linear(3, 2)
     optimizer = kind(model.parameters(), 0.1)
