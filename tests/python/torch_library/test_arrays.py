@@ -238,6 +238,21 @@ def test_a_loss_of_rows_that_an_array_chooses():
     return program(step, list(batches()), watch=[model])
 
 
+@differential(reasons=["expression"])
+def test_an_array_in_a_loop_that_writes_its_memory():
+    order = np.arange(4)
+    tensor = torch.from_numpy(order)
+
+    def step(x, n):
+        total = torch.zeros(4, 3)
+        for _ in range(n):
+            total = total + x[order]
+            tensor.copy_(tensor.roll(1))
+        return total
+
+    return program(step, [(torch.randn(4, 3), n) for n in range(2, 12)], watch=[tensor])
+
+
 existing = np.ones((4, 3))
 
 
@@ -252,13 +267,23 @@ def written_before_it_is_read(x):
     return y
 
 
-def written_in_a_loop(x):
-    total = torch.zeros(4, 3)
-    for _ in range(int(x.abs().sum() * 0) + 3):
-        total = total + x[shared_array]
+def part_written_before(x):
+    shared_tensor[:2].copy_(torch.tensor([1, 0]))
+    y = x[shared_array]
+    shared_tensor.detach()[:2].add_(torch.tensor([-1, 1]))
+    return y, x[shared_array]
+
+
+def written_on_one_side(x):
+    if x.sum() > 0:
         shared_tensor.copy_(shared_tensor.flip(0))
-    shared_tensor.copy_(torch.tensor([0, 1, 2, 3]))
-    return total
+    return x[shared_array], shared_tensor.clone()
+
+
+def written_later_and_read_again(x):
+    y = x[shared_array]
+    shared_tensor.copy_(shared_tensor.flip(0))
+    return y, torch.tensor(shared_array), x[shared_array]
 
 
 def on_the_same_memory(x):
@@ -325,7 +350,9 @@ IMPERATIVE = {
     "an existing array compared with an object": lambda x: ((existing == Plain()), x + 1),
     "rows of indices alone": lambda x: x[rows_of_indices],
     "an array on the memory of a tensor": written_before_it_is_read,
-    "in a loop that writes": written_in_a_loop,
+    "an array on the memory of a part": part_written_before,
+    "an array on memory that one side writes": written_on_one_side,
+    "an array read before and after": written_later_and_read_again,
     "tensors on the memory of an array": on_the_same_memory,
     "texts": lambda x: (x + 1, texts is existing),
     "a copy of the object": lambda x: copy.copy((x * 2).numpy()),
@@ -342,10 +369,15 @@ IMPERATIVE = {
 def test_what_is_done_with_arrays_in_between(name):
     """It is right, whatever of it runs as a graph."""
     step = IMPERATIVE[name]
-    inputs = [(torch.randn(4, 3),) for _ in range(7)]
+    inputs = [(torch.randn(4, 3),) for _ in range(12)]
     converted = torchjanus.function(step)
     for (x,) in inputs:
-        expected, actual = shown(step(x)), shown(converted(x))
+        before = shared_array.copy()
+        expected = shown(step(x))
+        after = shared_array.copy()
+        shared_array[:] = before
+        actual = shown(converted(x))
+        assert np.array_equal(shared_array, after)
         if isinstance(expected, torch.Tensor):
             assert torch.equal(expected, actual)
         else:
