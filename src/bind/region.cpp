@@ -120,9 +120,11 @@ struct RegionState {
   bool at_module_level = false;
   bool was_entered = false;
   bool is_plain = false;  ///< cut, and nothing in it runs or will run as a graph
+  /// Of one that is plain for a time: the run in Python before which it is cut again; 0: for good.
+  uint64_t rests_until = 0;
   uint32_t cut_runs = 0;
   /// Measures the graphs of its segments and parts against Python.
-  speculate::AbMeasurement measurement;
+  std::optional<speculate::AbMeasurement> measurement{std::in_place};
   uint64_t runs_with_news = 0;
   std::vector<python::Object> assigned;  ///< names of the variables that the statements bind
   std::vector<size_t> all;               ///< their numbers
@@ -268,10 +270,28 @@ void make_plain(RegionState& state, const speculate::Reason& reason) {
   for (const python::Object& part : state.parts) make_plain(state_of(part.get()), reason);
 }
 
-/// Leaves the region to Python if its graphs turned out slower.
+/// Whether a graph of the region or of its parts has run.
+bool has_run_graph(const RegionState& state) {
+  const auto has_hits = [](const Dispatcher& each) { return each.counters().hits > 0; };
+  return has_hits(state.dispatcher) ||
+         std::ranges::any_of(state.cuts->segments(),
+                             [&](const auto& segment) { return has_hits(segment->dispatcher); }) ||
+         std::ranges::any_of(state.parts, [](const python::Object& part) {
+           return has_run_graph(state_of(part.get()));
+         });
+}
+
+/// Leaves the region to Python if its graphs turned out slower. One that had no graph yet, as it
+/// fills a buffer before it trains, is measured anew later.
 void end_measurement(RegionState& state) {
-  const AbTest& test = state.measurement.test();
+  const AbTest& test = state.measurement->test();
   if (test.verdict() != AbTest::Verdict::given_up) return;
+  if (!has_run_graph(state)) {
+    const uint64_t passed = state.dispatcher.counters().passed;
+    state.is_plain = true;
+    state.rests_until = 2 * passed + state.cut_runs;
+    return;
+  }
   const std::string why = cat("a run of ", state.dispatcher.name(), " takes ", test.with_new(),
                               " ms if it is cut and ", test.with_old(), " ms in Python");
   make_plain(state, {speculate::ReasonCode::limit, why, {}});
@@ -288,8 +308,8 @@ bool has_gradients() {
 /// Begins a run of cut statements, unless the region turns out to be better uncut.
 Mode begin_activation(RegionState& state) {
   const bool is_timed = !is_within(state);
-  const bool without_graphs = is_timed && !state.measurement.test().is_over() &&
-                              state.measurement.begins(state.runs_with_news, has_gradients());
+  const bool without_graphs = is_timed && !state.measurement->test().is_over() &&
+                              state.measurement->begins(state.runs_with_news, has_gradients());
   end_measurement(state);
   if (state.is_plain) return Mode::plain;
   std::vector<Activation>& activations = state.here().activations;
@@ -321,6 +341,11 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     state.was_entered = true;
     if (is_without_graphs && is_within(state)) return new_mode(Mode::plain);
     if (is_part_of(state, resting_parts)) return new_mode(Mode::plain);
+    if (state.rests_until != 0 && state.dispatcher.counters().passed >= state.rests_until) {
+      state.is_plain = false;
+      state.rests_until = 0;
+      state.measurement.emplace();
+    }
     if (state.is_plain || (state.dispatcher.is_disabled() && !state.cuts->any())) {
       state.dispatcher.count_passed();
       return new_mode(Mode::plain);
@@ -340,7 +365,8 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     }
     const speculate::Reason* refusal = state.dispatcher.refusal_to_cut();
     if (refusal == nullptr || !state.cuts->possible()) {
-      if (state.dispatcher.is_disabled()) state.dispatcher.account.give_up();
+      if (state.dispatcher.is_disabled() && !state.dispatcher.has_looked_again())
+        state.dispatcher.account.give_up();
       return new_mode(Mode::plain);
     }
     add_callee(state, *refusal);
@@ -471,7 +497,7 @@ void end_timed(RegionState& state, const Activation& activation) {
   is_without_graphs = activation.around_without_graphs;
   if (news != activation.news_before) ++state.runs_with_news;
   // The caller may run the gradient of what a function returns, which belongs to the run.
-  if (state.measurement.awaits_end()) state.measurement.ended(state.at_module_level);
+  if (state.measurement->awaits_end()) state.measurement->ended(state.at_module_level);
 }
 
 PyObject* end(PyObject* object, PyObject* /*unused*/) {
@@ -642,7 +668,7 @@ python::Object told(const RegionState& state, Dispatcher::Describe describe) {
   for (const python::Object& part : state.parts)
     if (state_of(part.get()).was_entered) parts.push_back(told(state_of(part.get()), describe));
   add_cuts(dict.get(), *state.cuts);
-  if (!state.dispatcher.is_part) add_speed(dict.get(), state.measurement);
+  if (!state.dispatcher.is_part) add_speed(dict.get(), *state.measurement);
   add_parts(dict.get(), parts);
   return dict;
 }

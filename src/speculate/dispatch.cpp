@@ -260,6 +260,10 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
     tensors_before_ = ProfileRun::tensors_seen();
     return {false, {}, Otherwise::profile};
   }
+  if (has_looked_again_ && !saw_tensor_) {
+    give_up_without_work({ReasonCode::no_tensor_work, name_, {}});
+    return {};
+  }
   if (!may_generate()) return {};
   if (times_decide && is_graphs_already()) {
     holds_graphs_ = true;
@@ -677,13 +681,29 @@ void Dispatcher::refused(const Reason& refusal) {
   if (!entries_.empty()) return;
   // A part without tensor work has been tried in earlier calls of the whole.
   const int most = is_part && !has_work ? policy::kMostRefusals / 2 : policy::kMostRefusals;
-  if (is_permanent(reason.code) || refusals_ >= most) {
-    disable(reason);
-    return;
-  }
+  if (is_permanent(reason.code) || refusals_ >= most)
+    return reason.code == ReasonCode::no_tensor_work ? give_up_without_work(reason)
+                                                     : disable(reason);
   fall_back(reason);
   // Another call may be convertible: retries at once, then ever more rarely.
   retry_at_ = counters_.calls + (refusals_ == 1 ? 1 : refusals_ == 2 ? 10 : 100);
+}
+
+void Dispatcher::give_up_without_work(const Reason& reason) {
+  constexpr uint64_t kLeastRuns = 100;  // chosen, not measured
+  disable(reason);
+  look_again_at_ = counters_.passed + std::max(kLeastRuns, counters_.calls + counters_.passed);
+}
+
+void Dispatcher::look_again() {
+  is_disabled_ = false;
+  has_looked_again_ = true;
+  look_again_at_ = 0;
+  saw_tensor_ = false;
+  runs_left_ = 1;
+  refusals_ = 0;
+  retry_at_ = 0;
+  last_refusal_.reset();
 }
 
 /// Joins the entry values of this call to the facts; returns whether a fact became more general.

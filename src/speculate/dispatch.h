@@ -80,7 +80,11 @@ class Dispatcher {
   /// Whether calls may skip attempt() from now on.
   bool is_disabled() const { return is_disabled_; }
   /// A run in Python that skipped attempt().
-  void count_passed() { ++counters_.passed; }
+  void count_passed() {
+    if (++counters_.passed == look_again_at_) look_again();
+  }
+  /// Whether it was given up for having no tensor work, and profiled again later.
+  bool has_looked_again() const { return has_looked_again_; }
   /// Whether this call skips attempt(), since the account did not cover a graph just before.
   bool waits() {
     if (!account.waits()) return false;
@@ -214,6 +218,10 @@ class Dispatcher {
   std::shared_ptr<Entry> generate_with(const Call& call, const Outcomes& chosen, bool relaxed,
                                        std::optional<Reason>& refusal);
   void refused(const Reason& reason);
+  /// Code without tensor work stays in Python, and is profiled again after ever more runs: a loop
+  /// may fill a buffer before it trains.
+  void give_up_without_work(const Reason& reason);
+  void look_again();
   bool observe(const Call& call);
   std::map<std::string, ValueFact, std::less<>> path_facts(const Call& call) const;
   bool has_ever_new_numbers() const;
@@ -256,6 +264,8 @@ class Dispatcher {
   std::optional<Reason> last_refusal_;
   uint64_t retry_at_ = 0;  ///< the number of the call that tries a refused function again
   int penalty_ = 0;
+  uint64_t look_again_at_ = 0;  ///< the run in Python before which the profile looks again; 0: none
+  bool has_looked_again_ = false;
   bool was_left_for_refused_ = false;        ///< a call that no graph fitted was refused
   int pause_ = 0;                            ///< calls of the last pause
   int calls_to_pause_ = 0;                   ///< calls left of this pause
