@@ -24,4 +24,8 @@ const void* TensorAccess::storage_of(PyObject* tensor) const {
   return fact ? fact->storage : nullptr;
 }
 
+Memory TensorAccess::memory_of(const void* storage) const {
+  return {storage, static_cast<const char*>(storage) + 1, false};
+}
+
 }  // namespace janus::speculate

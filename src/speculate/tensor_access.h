@@ -43,6 +43,14 @@ struct Environment {
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
+/// Where a storage lies.
+struct Memory {
+  const void* begin = nullptr;  ///< null: it has none
+  const void* end = nullptr;
+  /// Somebody else has allocated it, NumPy for instance: other storages may lie in it too.
+  bool is_foreign = false;
+};
+
 /// The expectation of one tensor among many, in compact form; see TensorPattern.
 struct ExpectedTensor {
   uint32_t step = 0;     ///< step of the tensor, or of the tensor whose .grad it is
@@ -75,6 +83,8 @@ class TensorAccess {
                          int64_t* sizes, std::span<const void*> storages) const = 0;
   /// Identity of the tensor's memory, as TensorFact::storage.
   virtual const void* storage_of(PyObject* tensor) const;
+  /// Where the storage of that identity lies.
+  virtual Memory memory_of(const void* storage) const;
   virtual Environment environment() const = 0;
   virtual PyObject* grad_of(PyObject* tensor) const = 0;  ///< new reference: `tensor.grad` or None
   /// The same as a slot, without a new Python object: a tensor or none.

@@ -321,6 +321,13 @@ class Access final : public speculate::TensorAccess {
     return impl_of(object)->unsafe_storage().unsafeGetStorageImpl();
   }
 
+  speculate::Memory memory_of(const void* storage) const override {
+    const auto* impl = static_cast<const c10::StorageImpl*>(storage);
+    const c10::DataPtr& data = impl->data_ptr();
+    const auto* begin = static_cast<const char*>(data.get());
+    return {begin, begin + impl->nbytes(), begin != nullptr && !is_allocators_own(data)};
+  }
+
   Environment environment() const override {
     Environment environment;
     const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();

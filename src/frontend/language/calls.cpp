@@ -109,6 +109,15 @@ bool is_part_of_text(const Value& value) {
          (as<Known>(value) != nullptr && is_immutable_constant(known_object(value)));
 }
 
+/// Whether the arguments of str.join are a text and a list or tuple of texts: it can't raise.
+bool are_joinable(const CallArguments& arguments) {
+  if (arguments.positional.size() != 2 || !arguments.keywords.empty()) return false;
+  const auto* parts = as<Sequence>(arguments.positional[1]);
+  return parts != nullptr && parts->elements.rolled() == nullptr &&
+         is_string(arguments.positional[0]) &&
+         std::ranges::all_of(parts->elements.known(), is_string);
+}
+
 Value call_pure_builtin(Interpreter& interpreter, PyObject* callable,
                         const CallArguments& arguments) {
   if (any_needs_run(arguments)) {
@@ -120,7 +129,7 @@ Value call_pure_builtin(Interpreter& interpreter, PyObject* callable,
     if (makes_string && is_change_of_text(name) &&
         std::ranges::all_of(all_values(arguments), is_part_of_text))
       return defer_formatting(interpreter, callable, arguments);
-    if (makes_string && name == "str.join")
+    if (makes_string && name == "str.join" && are_joinable(arguments))
       return defer(interpreter, Object::borrow(callable), arguments, &PyUnicode_Type);
     interpreter.refuse(ReasonCode::dynamic_value, "an argument of " + name);
   }

@@ -240,7 +240,9 @@ Value extreme(Interpreter& interpreter, const Arguments& arguments, CompareOpera
   const Value* key = arguments.keyword("key");
   const Value* otherwise = arguments.keyword("default");
   size_t known_keywords = (key != nullptr ? 1 : 0) + (otherwise != nullptr ? 1 : 0);
-  if (arguments.positional.empty() || arguments.keywords.size() != known_keywords)
+  const bool has_useless_default = otherwise != nullptr && arguments.positional.size() != 1;
+  if (arguments.positional.empty() || arguments.keywords.size() != known_keywords ||
+      has_useless_default)
     refuse_arguments(interpreter, name);
   if (Value best = extreme_of_list(interpreter, arguments, better)) return best;
   std::vector<Value> values = arguments.positional.size() == 1

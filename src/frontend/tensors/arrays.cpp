@@ -67,6 +67,8 @@ std::shared_ptr<Tensor> indices_of_array(Interpreter& interpreter, const Value& 
   if (rank < 1 || (rank > 1 && is_alone)) return nullptr;
   switch (contents->value->type.dtype) {
     case DType::b1:
+      if (rank > 1) return nullptr;  // beside `...`, eager takes it for one dimension
+      return contents;
     case DType::i64:
       return contents;
     case DType::i32:

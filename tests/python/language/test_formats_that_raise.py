@@ -49,6 +49,32 @@ def separator(x, n):
     print(n, sep=3)
 
 
+def joined_number(x, n):
+    try:
+        return ", ".join([n])
+    except TypeError as error:
+        return str(error)
+
+
+def joined_with_a_number(x, n):
+    join = ",".join
+    try:
+        return join([f"{n}", n])
+    except TypeError as error:
+        return str(error)
+
+
+def joined_tensor(x, n):
+    return ", ".join(x)
+
+
+def default_beside_arguments(x, n):
+    try:
+        return f"{max(n, 2, default=1)}"
+    except TypeError as error:
+        return str(error)
+
+
 def program(make):
     log.clear()
 
@@ -71,6 +97,17 @@ def program(make):
 @differential(reasons=["would_raise"])
 def test_a_format_that_may_raise(make):
     return program(make)
+
+
+@pytest.mark.parametrize("make", [joined_number, joined_with_a_number, joined_tensor])
+@differential(reasons=["dynamic_value"])
+def test_what_is_joined_is_no_text(make):
+    return program(make)
+
+
+@differential(reasons=["unsupported_argument"])
+def test_a_default_beside_several_arguments():
+    return program(default_beside_arguments)
 
 
 @differential(reasons=["unsupported_argument"])

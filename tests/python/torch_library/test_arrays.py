@@ -383,3 +383,80 @@ def test_what_is_done_with_arrays_in_between(name):
         else:
             assert repr(expected) == repr(actual)
     assert all(each["code"] != "internal_error" for each in torchjanus.stats(converted)["reasons"])
+
+
+def two_tensors_of_one_array():
+    array = np.arange(8.0)
+    return torch.from_numpy(array), torch.from_numpy(array)
+
+
+def tensors_of_parts_of_an_array():
+    array = np.arange(8.0)
+    return torch.from_numpy(array[:6]), torch.from_numpy(array[2:])
+
+
+def a_tensor_and_its_array():
+    tensor = torch.arange(8.0)
+    return tensor, torch.from_numpy(tensor[2:].numpy())
+
+
+def a_tensor_of_an_array_and_its_own():
+    tensor = torch.arange(8.0)
+    return torch.from_numpy(tensor[2:].numpy()), tensor
+
+
+SHARING = (
+    two_tensors_of_one_array,
+    tensors_of_parts_of_an_array,
+    a_tensor_and_its_array,
+    a_tensor_of_an_array_and_its_own,
+)
+
+
+@pytest.mark.parametrize("make", SHARING)
+@pytest.mark.parametrize("from_the_start", [True, False])
+def test_storages_on_the_same_memory(make, from_the_start):
+    """What the run writes to one shows in the other, from the start or in later calls only."""
+    written, read = make()
+    apart = torch.ones(8, dtype=read.dtype)
+
+    def step(n, other):
+        written.fill_(n)
+        return other * 2
+
+    converted = torchjanus.function(step)
+    for n in range(10):
+        other = read if from_the_start or n > 5 else apart
+        assert torch.equal(converted(n, other), step(n, other))
+    stats = torchjanus.stats(converted)
+    assert (stats["hits"] == 0) == from_the_start
+    assert all(each["code"] != "internal_error" for each in stats["reasons"])
+
+
+def test_parts_of_an_array_that_lie_apart():
+    """Memory of NumPy's is no reason against a graph."""
+    array = np.arange(8.0)
+    written, read = torch.from_numpy(array[:4]), torch.from_numpy(array[4:])
+
+    def step(n):
+        written.fill_(n)
+        return read * 2 + written
+
+    converted = torchjanus.function(step)
+    for n in range(10):
+        assert torch.equal(converted(n), step(n))
+    assert torchjanus.stats(converted)["hits"] == 7
+
+
+def test_mask_of_two_dimensions_beside_an_ellipsis():
+    """Eager counts it as one dimension, unlike a tensor."""
+    mask = np.arange(20).reshape(5, 4) % 3 == 0
+
+    def step(x):
+        y = x * 2
+        return y[..., mask]
+
+    converted = torchjanus.function(step)
+    for _ in range(6):
+        with pytest.raises(IndexError, match="shape of the mask"):
+            converted(torch.randn(5, 4))
