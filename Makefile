@@ -10,11 +10,6 @@ PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev l
 JOBS     ?= $(shell nproc)
 BENCHMARKS := programs overheads ablation growth threads recurrent kernels state oracles
 
-# What one checkout has compiled, another one finds in the cache, precompiled headers too.
-export CCACHE_BASEDIR    ?= $(CURDIR)
-export CCACHE_NOHASHDIR  ?= 1
-export CCACHE_SLOPPINESS ?= pch_defines,time_macros
-
 .PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
 
 all: build
@@ -96,8 +91,8 @@ build/sanitize-python/build.ninja: | environment
 
 sanitize-python: environment build/sanitize-python/build.ninja
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/sanitize-python -j $(JOBS) \
-	  -t _core _syntax_support _profile_support test_python test_syntax test_speculate
-	@set -e; for room in python syntax speculate; do \
+	  -t _core _syntax_support _profile_support test_python test_syntax test_speculate test_frontend
+	@set -e; for room in python syntax speculate frontend; do \
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc build/sanitize-python/tests/cpp/test_$$room --gtest_brief=1; \
 	done
 	$(BIN)/python tools/sanitized_pytest.py build/sanitize-python $(IN_PARALLEL) $(SANITIZED_TESTS)
@@ -215,7 +210,7 @@ demo: build
 
 # Compiled by g++, as by `pip install`; stripped; LLVM, zstd and zlib are inside.
 wheel: environment
-	PATH=$(CURDIR)/$(BIN):$$PATH CMAKE_CXX_COMPILER_LAUNCHER=ccache $(BIN)/python -m build --wheel --no-isolation --outdir dist .
+	PATH=$(CURDIR)/$(BIN):$$PATH CMAKE_CXX_COMPILER_LAUNCHER=$(CURDIR)/cmake/cached $(BIN)/python -m build --wheel --no-isolation --outdir dist .
 
 clean:
 	rm -rf build dist

@@ -85,7 +85,7 @@ function(janus_room_sources result name)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# janus_precompile(ROOMS graph ops HEADERS <set> "src/graph/graph.h"): what most files of these rooms include is parsed
+# janus_precompile(ROOMS graph ops HEADERS <set> <graph/graph.h>): what most files of these rooms include is parsed
 # once for all of them, with the templates that it instantiates; that was more than half of a build's time. A file
 # still includes what it uses: builds by g++ do without. `frontend` stands for all rooms within it too.
 function(janus_precompile)
@@ -102,6 +102,11 @@ function(janus_precompile)
   endforeach()
   janus_precompile_targets(TARGETS ${targets} HEADERS ${SHARED_HEADERS})
 endfunction()
+
+# Only behind this option does ccache take the path of a precompiled header for one and make it relative.
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
+endif()
 
 # The same for targets that are compiled with the same options.
 function(janus_precompile_targets)
