@@ -58,24 +58,20 @@ std::string path_of_alike(const std::string& path) {
   return alike;
 }
 
-/// The fact about a text that may be any.
-ValueFact any_text() {
+/// The fact about a value that may be any of the class of these two.
+ValueFact any_like(const python::Object& one, const python::Object& another) {
   ValueFact fact;
-  for (const char* text : {"one", "another"}) fact.see(python::string(text).get());
+  fact.see(one.get());
+  fact.see(another.get());
   return fact;
 }
 
-/// The fact about a number that may be any of its type.
+ValueFact any_text() { return any_like(python::string("one"), python::string("another")); }
+
 ValueFact any_number(PyObject* number) {
-  ValueFact fact;
-  for (const int64_t value : {2, 3}) {
-    const python::Object alike =
-        PyLong_CheckExact(number)
-            ? python::integer(value)
-            : python::Object::steal(PyFloat_FromDouble(static_cast<double>(value)));
-    fact.see(alike.get());
-  }
-  return fact;
+  if (PyLong_CheckExact(number)) return any_like(python::integer(2), python::integer(3));
+  return any_like(python::Object::steal(PyFloat_FromDouble(2)),
+                  python::Object::steal(PyFloat_FromDouble(3)));
 }
 
 /// Whether other paths are expected to vary as this one does: those of other elements, and numbers

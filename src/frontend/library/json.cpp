@@ -12,6 +12,7 @@
 #include "frontend/objects/folding.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
+#include "frontend/values/operands.h"
 
 namespace janus::frontend {
 
@@ -91,9 +92,7 @@ class Writing {
     if (const auto* dictionary = as<Dictionary>(value)) return of_items(*dictionary, depth);
     is_known_ = false;
     if (const auto* number = as<Number>(value)) return Written{value, number_of(number->type)};
-    const auto* deferred = as<Deferred>(value);
-    if (deferred == nullptr || !deferred->type.is(reinterpret_cast<PyObject*>(&PyUnicode_Type)))
-      return std::nullopt;
+    if (!is_string(value)) return std::nullopt;
     return Written{value, python::string("")};
   }
 

@@ -383,8 +383,9 @@ int number_rank(Interpreter& interpreter, const Value& data) {
   interpreter.refuse(ReasonCode::unsupported_argument, "torch.tensor of data of this kind");
 }
 
-Value call_tensor(Interpreter& interpreter, const Arguments& arguments) {
-  if (arguments.positional.size() != 1) return nullptr;
+/// torch.tensor(data, …). `contents`: those of the array that the data is; null: it is none.
+Value tensor_of_data(Interpreter& interpreter, const Arguments& arguments,
+                     const std::shared_ptr<Tensor>& contents) {
   std::optional<graph::DType> dtype;
   bool requires_grad = false;
   for (const auto& [name, value] : arguments.keywords) {
@@ -396,7 +397,7 @@ Value call_tensor(Interpreter& interpreter, const Arguments& arguments) {
     else if (object != Py_None && object != Py_False && !(name == "device" && is_cpu(object)))
       return nullptr;
   }
-  if (const auto contents = contents_of_array(interpreter, arguments.positional[0])) {
+  if (contents != nullptr) {
     const auto copy = shared_as<Tensor>(cast_tensor(
         interpreter, contents, dtype.value_or(contents->value->type.dtype), /*copy=*/true));
     if (requires_grad) switch_requires_grad(interpreter, copy, true);
@@ -409,6 +410,12 @@ Value call_tensor(Interpreter& interpreter, const Arguments& arguments) {
   Value tensor = tensor_from(interpreter, arguments.positional[0], dtype.value_or(inferred));
   if (requires_grad) switch_requires_grad(interpreter, shared_as<Tensor>(tensor), true);
   return tensor;
+}
+
+Value call_tensor(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 1) return nullptr;
+  return tensor_of_data(interpreter, arguments,
+                        contents_of_array(interpreter, arguments.positional[0]));
 }
 
 /// Of a tensor it would be a copy, with a warning.
@@ -428,17 +435,12 @@ bool has_other_dtype(const Arguments& arguments, const Tensor& tensor) {
 
 /// A tensor of that dtype already comes back itself; numbers and lists of them are new tensors.
 Value call_as_tensor(Interpreter& interpreter, const Arguments& arguments) {
-  const bool of_tensor =
-      !arguments.positional.empty() && as<Tensor>(arguments.positional[0]) != nullptr;
-  if (!of_tensor) {
-    const auto contents = arguments.positional.size() == 1
-                              ? contents_of_array(interpreter, arguments.positional[0])
-                              : nullptr;
-    // One of the same dtype is on the array's memory.
-    if (contents != nullptr && !has_other_dtype(arguments, *contents)) return nullptr;
-    return call_tensor(interpreter, arguments);
-  }
-  return arguments.positional.size() == 1 ? call_to(interpreter, arguments) : nullptr;
+  if (arguments.positional.size() != 1) return nullptr;
+  if (as<Tensor>(arguments.positional[0]) != nullptr) return call_to(interpreter, arguments);
+  const auto contents = contents_of_array(interpreter, arguments.positional[0]);
+  // One of the same dtype is on the array's memory.
+  if (contents != nullptr && !has_other_dtype(arguments, *contents)) return nullptr;
+  return tensor_of_data(interpreter, arguments, contents);
 }
 
 /// Tensors whose contents are not defined may hold zeros.

@@ -270,17 +270,22 @@ def run(folder, *command):
     )
 
 
+def run_both_ways(folder, *options):
+    """`program.py` under python, the same converted, and the counters of the latter."""
+    expected = run(folder, "program.py")
+    stats = folder / "stats.json"
+    actual = run(folder, "-m", "torchjanus", "run", *options, "--stats", str(stats), "program.py")
+    return expected, actual, json.loads(stats.read_text())["functions"] if stats.exists() else []
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script_behaves_as_under_python(name, tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent(SCRIPTS[name]))
-    expected = run(tmp_path, "program.py")
-    stats = tmp_path / "stats.json"
-    actual = run(tmp_path, "-m", "torchjanus", "run", "--stats", str(stats), "program.py")
+    expected, actual, functions = run_both_ways(tmp_path)
     assert actual.stdout == expected.stdout
     assert actual.stderr == expected.stderr
     assert actual.returncode == expected.returncode
     if "optimizer" in SCRIPTS[name] and name != "unbound inside":
-        functions = json.loads(stats.read_text())["functions"]
         assert any(function["hits"] > 0 for function in functions), functions
 
 
@@ -343,11 +348,9 @@ def test_variables_of_loops_around_vary_from_the_start(tmp_path):
         train(3)
         """)
     )
-    expected = run(tmp_path, "program.py")
-    stats = tmp_path / "stats.json"
-    actual = run(tmp_path, "-m", "torchjanus", "run", "--stats", str(stats), "program.py")
+    expected, actual, functions = run_both_ways(tmp_path)
     assert actual.stdout == expected.stdout
-    (loop,) = (each for each in json.loads(stats.read_text())["functions"] if each["hits"] > 0)
+    (loop,) = (each for each in functions if each["hits"] > 0)
     assert loop["generated"] == 1
     assert loop["hits"] == 15
 
@@ -396,11 +399,9 @@ def test_variables_of_a_function_that_ends(tmp_path):
         print(f"{sum(losses):.4f} {calls} {kept.sum().item():.4f}")
         """)
     )
-    expected = run(tmp_path, "program.py")
-    stats = tmp_path / "stats.json"
-    actual = run(tmp_path, "-m", "torchjanus", "run", "--stats", str(stats), "program.py")
+    expected, actual, functions = run_both_ways(tmp_path)
     assert actual.stdout == expected.stdout
-    functions = {each["name"]: each for each in json.loads(stats.read_text())["functions"]}
+    functions = {each["name"]: each for each in functions}
     assert functions["train_without_trace"]["hits"] > 45
     assert functions["train_without_trace"]["graphs"] == 1
 
@@ -419,11 +420,9 @@ def test_imported_files_of_the_user_are_converted(tmp_path):
         """)
     )
     (tmp_path / "program.py").write_text("import helper\n\nprint(f'{helper.train():.4f}')\n")
-    expected = run(tmp_path, "program.py")
-    stats = tmp_path / "stats.json"
-    actual = run(tmp_path, "-m", "torchjanus", "run", "--stats", str(stats), "program.py")
+    expected, actual, functions = run_both_ways(tmp_path)
     assert (actual.stdout, actual.stderr) == (expected.stdout, expected.stderr)
-    assert any(function["hits"] > 0 for function in json.loads(stats.read_text())["functions"])
+    assert any(function["hits"] > 0 for function in functions)
 
 
 def test_module_option_and_missing_script(tmp_path):
@@ -514,13 +513,8 @@ DECORATED = """
 def test_function_is_reported_once_and_has_a_source(step, tmp_path):
     """A loop's graph contains the functions that it calls, rewritten ones too."""
     (tmp_path / "program.py").write_text(textwrap.dedent(DECORATED).replace("STEP", step))
-    expected = run(tmp_path, "program.py")
-    stats = tmp_path / "stats.json"
-    actual = run(
-        tmp_path, "-m", "torchjanus", "run", "--explain", "--stats", str(stats), "program.py"
-    )
+    expected, actual, functions = run_both_ways(tmp_path, "--explain")
     assert actual.stdout == expected.stdout, actual.stderr
-    functions = json.loads(stats.read_text())["functions"]
     reasons = [reason for function in functions for reason in function["reasons"]]
     assert "no_source" not in [reason["code"] for reason in reasons], reasons
     (loop,) = (function for function in functions if "loop" in function["name"])
