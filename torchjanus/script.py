@@ -6,7 +6,7 @@ around it stays as it is.
 
 import ast
 import contextlib
-import copy
+import gc
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +19,7 @@ from .regions import (
     can_be_parted,
     can_be_region,
     contains,
+    copied,
     first_effective_statement,
     nested_bodies,
     walk,
@@ -53,10 +54,23 @@ def compile_tree(
     """
     original = compiled(tree)
     try:
-        return _with_regions(tree, file, compiled, original)
+        with _collector_paused():
+            return _with_regions(tree, file, compiled, original)
     except Exception as error:
         report.internal_error(f"{file} could not be rewritten", error)
         return original
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Syntax trees are many objects and no cycles: a full collection in between would find nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _with_regions(
@@ -71,7 +85,7 @@ def _with_regions(
         return original
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # "str object is not callable": placeholders
-        code = compiled(ast.fix_missing_locations(tree))
+        code = compiled(tree)
     code = _patch_constants(code, constants)
     _note_originals(code, original)
     return code
@@ -150,7 +164,7 @@ class _Rewriter:
     def _rewrite_loop(
         self, loop: ast.For | ast.While, name: str, at_module_level: bool, class_name: str | None
     ) -> bool:
-        original = copy.deepcopy(loop.body)
+        original = copied(loop.body)
         with self._varying(self.builder.varying | _targets(loop)):
             made = self._rewrite_body(
                 loop.body, name, at_module_level=at_module_level, class_name=class_name
@@ -184,7 +198,7 @@ class _Rewriter:
         if isinstance(function, ast.Lambda) or _is_converted(function):
             return False
         start = first_effective_statement(function.body)
-        original = copy.deepcopy(function.body[start:])
+        original = copied(function.body[start:])
         with self._varying(frozenset()):  # another scope
             self._rewrite_body(
                 function.body, function.name, at_module_level=False, class_name=class_name
