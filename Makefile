@@ -95,7 +95,7 @@ sanitize-python: environment build/sanitize-python/build.ninja
 	@set -e; for room in python syntax speculate frontend; do \
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc build/sanitize-python/tests/cpp/test_$$room --gtest_brief=1; \
 	done
-	$(BIN)/python tools/sanitized_pytest.py build/sanitize-python $(IN_PARALLEL) $(SANITIZED_TESTS)
+	$(BIN)/python tools/sanitized_pytest.py build/sanitize-python $(IN_PARALLEL) --max-worker-restart=0 $(SANITIZED_TESTS)
 
 # Threads: the pool, and everything that execution hands out to it.
 build/sanitize-threads/build.ninja: | environment

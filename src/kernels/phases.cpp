@@ -365,12 +365,15 @@ class Phases::Plan::Run {
   }
 
   /// The values of a row are at the beginning of the scratch memory, the groups' sums behind them.
-  char* row_place(size_t row) const {
-    return reinterpret_cast<char*>(scratch_) + static_cast<int64_t>(row) * rows_ * kSlotBytes;
-  }
+  char* row_place(size_t row) const { return slot(static_cast<int64_t>(row) * rows_); }
   char* group_place(size_t sum) const {
-    return row_place(plan_.row_of_.size()) +
-           static_cast<int64_t>(sum) * groups_ * rows_ * kSlotBytes;
+    const auto rows = static_cast<int64_t>(plan_.row_of_.size());
+    return slot((rows + static_cast<int64_t>(sum) * groups_) * rows_);
+  }
+  /// While code is prepared there is no scratch memory, but places are told apart: so these are
+  /// computed as numbers.
+  char* slot(int64_t index) const {
+    return reinterpret_cast<char*>(reinterpret_cast<intptr_t>(scratch_) + index * kSlotBytes);
   }
 
   /// A part's tensors in a space, and where each begins.
