@@ -89,12 +89,17 @@ class BackgroundThread {
     }
   }
 
+  /// Whether it has ended, or nobody waits for it any more.
+  static bool is_over(const std::shared_ptr<BackgroundWork>& work) {
+    return work->has_ended() || work.use_count() == 1;
+  }
+
   /// The next work to do; null: the thread must end.
   static std::shared_ptr<BackgroundWork> next() {
     std::deque<std::shared_ptr<BackgroundWork>> ended;  // destroyed when the lock is free
     const std::lock_guard lock(queue_mutex());
     Queue& all = queue();
-    while (!all.work.empty() && all.work.front()->has_ended()) {
+    while (!all.work.empty() && is_over(all.work.front())) {
       ended.push_back(std::move(all.work.front()));
       all.work.pop_front();
     }

@@ -24,7 +24,8 @@ class BackgroundWork {
  public:
   using Steps = std::vector<std::function<void()>>;
 
-  /// Queues the steps; the work has begun when this returns.
+  /// Queues the steps; the work has begun when this returns. If the result is destroyed before, the
+  /// steps that have not begun are left out.
   static std::shared_ptr<BackgroundWork> start(Steps steps);
 
   /// Whether all steps are done. An exception of a step ends the work and is thrown here.

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 
 namespace janus {
@@ -31,6 +32,12 @@ ConversionAccount* account = nullptr;
 bool ConversionAccount::covers(double cost, double used, double hopeful) const {
   const double most = kFree + kShare * used + kShareOfHopeful * hope_ * hopeful + saved_;
   return spent_ + reserved_ + cost <= most;
+}
+
+/// What cost as much as a first profiled run halves the hope; what was cheap tells little of
+/// others.
+void ConversionAccount::failed(double cost) {
+  hope_ *= std::exp2(-std::clamp(cost / kCostOfCopies, 0.0, 1.0));
 }
 
 void ConversionAccount::learn(double tensors, double cost) {

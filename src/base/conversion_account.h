@@ -37,9 +37,10 @@ class ConversionAccount {
   /// Whether work of this cost may begin when the program has used that much, `hopeful` of it in
   /// code that the work may make faster.
   bool covers(double cost, double used, double hopeful) const;
-  /// What was made has run as a graph; or code is given up, and no part of it is left to try.
+  /// What was made has run as a graph.
   void succeeded() { hope_ = 1; }
-  void failed() { hope_ /= 2; }
+  /// Code is given up that cost so much, and no part of it is left to try.
+  void failed(double cost);
 
   /// What a graph cost whose profiled run met so many tensors.
   void learn(double tensors, double cost);

@@ -40,6 +40,10 @@ inline constexpr int kMostGraphsOfNumberedOutcome = 4;  // chosen, not measured
 inline constexpr int kRefusalsBeforeCut = 2;  // chosen, not measured
 /// Different values of a number that may each have a graph before the number becomes an input.
 inline constexpr size_t kFirstValues = 4;  // chosen, not measured
+/// Milliseconds of the front end on code whose graph is not paid yet.
+inline constexpr double kMillisecondsOfProbe = 30;  // chosen, not measured
+/// Calls that are compared with the first graph while its kernels compile.
+inline constexpr int kCallsLookedAhead = 4;  // chosen, not measured
 /// Graphs that differ in the value of a number only.
 inline constexpr size_t kMostGraphsOfNumbers = 8;  // chosen, not measured
 /// Bailouts of one kind that are profiled before a new graph is made.

@@ -92,8 +92,7 @@ void Cuts::add(size_t begin, size_t end, const Dispatcher& seen) {
   segment->dispatcher.inherit(seen);
   segment->dispatcher.roots = seen.roots;
   segment->dispatcher.is_part = true;
-  if (seen.account.is_open()) segment->dispatcher.open_account();
-  segment->dispatcher.account.expect_tensors(seen.account.tensors());
+  segment->dispatcher.open_account_of_part(seen);
   starting_at_[begin] = segment;
 }
 

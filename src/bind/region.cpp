@@ -238,8 +238,9 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
     }
   }
   Dispatcher::Attempt attempt = dispatcher.attempt(call);
-  if (attempt.otherwise == Dispatcher::Otherwise::profile || was_compiling ||
-      dispatcher.counters().generated != graphs_before || dispatcher.is_disabled() != was_disabled)
+  if (attempt.otherwise == Dispatcher::Otherwise::profile || attempt.awaits_graph ||
+      was_compiling || dispatcher.counters().generated != graphs_before ||
+      dispatcher.is_disabled() != was_disabled)
     ++news;
   if (attempt.ran && attempt.result) {
     given = unpack_results(attempt.result.get(), variables, state.assigned.size());

@@ -136,6 +136,11 @@ Largest largest_statement(const graph::Graph& graph, const Call& call) {
 }
 
 /// The budget of a graph, in seconds of processor time; nullopt: no limit.
+/// Whether the reason lies in the code that is called, whatever the values are.
+bool is_lasting(ReasonCode code) {
+  return code == ReasonCode::unknown_callable || is_permanent(code);
+}
+
 std::optional<double> time_for_graph(bool is_part) {
   if (!times_decide && !is_work_simulated()) return std::nullopt;
   const auto seconds = static_cast<double>(most_seconds_of_generation);
@@ -223,7 +228,8 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
     return {};
   }
   if (generating_) return {};
-  if (is_compiling() && !admit() && entries_.empty()) return {};
+  if (is_compiling() && !admit() && entries_.empty())
+    return look_ahead(call, environment, committed);
   if (entries_.empty()) return profile_or_generate(call, environment, committed);
   if (is_without_graphs(environment)) return {};
   if (calls_to_pause_ > 0) {
@@ -232,7 +238,7 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
     return {};
   }
   Attempt attempt = try_entries(call, environment, committed);
-  if (attempt.otherwise == Otherwise::profile) ++news_;
+  if (attempt.otherwise == Otherwise::profile || attempt.awaits_graph) ++news_;
   return attempt;
 }
 
@@ -253,7 +259,11 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
                                                     bool& committed) {
   if (first_profile < 0) first_profile = now();
   if (first_met_ == 0) first_met_ = now();
-  if (counters_.calls < retry_at_ || !is_covered()) return {};
+  if (counters_.calls < retry_at_) return {};
+  if (!is_covered()) {
+    if (may_probe()) probe(call);
+    return {};
+  }
   if (runs_left_ > 0) {
     if (!is_part) measurement_.profiled();
     observe(call);
@@ -486,9 +496,10 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
                                        const Mismatch& mismatch, bool& committed) {
   ++counters_.misses;
   note(mismatch.reason);
+  const Attempt in_between{.awaits_graph = true};
   if (is_compiling()) {  // the values are observed all the same, for the graph after this one
     if (may_generate() && observe(call)) ++counters_.relaxations;
-    return {};
+    return in_between;
   }
   const bool is_ever_new =
       !mismatch.formula.empty() && graphs_of_[mismatch.formula] >= policy::kMostGraphsOfNumbers;
@@ -496,7 +507,7 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   if (may_improve && !can_afford_generation()) {
     // The value is observed all the same, for the next graph.
     if (!is_disabled_ && observe(call)) ++counters_.relaxations;
-    return {};
+    return in_between;
   }
   penalise(may_improve ? policy::kPenaltyOfMiss : policy::kPenaltyOfLastingMiss,
            mismatch.reason.details);
@@ -522,6 +533,26 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   }
   pending_ = true;
   return {false, {}, Otherwise::profile};
+}
+
+Dispatcher::Attempt Dispatcher::look_ahead(const Call& call, const Environment& environment,
+                                           bool& committed) {
+  if (counters_.generated != 1 || looked_ahead_ == policy::kCallsLookedAhead) return {};
+  ++looked_ahead_;
+  std::vector<python::Object> captured;
+  if (!compiling_->guards().check(call, environment, captured)) return {};
+  outdated_ = compiling_;
+  const bool relaxed = observe(call);
+  Attempt attempt;
+  if (relaxed) {
+    log("speculate", cat(name_, ": the graph is outdated before its kernels are compiled"));
+    ++counters_.relaxations;
+    compiling_ = nullptr;
+    account.release_reserve();
+    attempt = generate_and_run(call, environment, {}, committed);
+  }
+  outdated_ = nullptr;
+  return attempt;
 }
 
 Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environment& environment,
@@ -593,27 +624,54 @@ std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& ch
   return nullptr;
 }
 
-std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcomes& chosen,
-                                                 bool relaxed, std::optional<Reason>& refusal) {
+bool Dispatcher::may_probe() const {
+  return !is_probed_ && counters_.profiled > 0 && counters_.generated == 0 &&
+         account.covers_probe(counters_.calls);
+}
+
+void Dispatcher::probe(const Call& call) {
+  is_probed_ = true;
+  const Flag generating(generating_);
+  const python::GcPause pause;
+  const Spending spending([&](double milliseconds) { account.spend_on_probe(milliseconds); });
+  const TimeBudget budget(policy::kMillisecondsOfProbe / 1e3);
+  const Outcomes none;
   Call wanted = call;
-  wanted.chosen = &chosen;
-  wanted.general = relaxed;
-  auto paths = relaxed ? path_facts(call) : decltype(path_facts(call))();
+  wanted.chosen = &none;
+  std::optional<Reason> reason;
+  if (interpret(wanted, reason) || !is_lasting(reason->code)) return;
+  log("speculate", cat(name_, " is refused before its graph is paid: ", reason->describe()));
+  is_probed_ = false;
+  refused(*reason);
+}
+
+std::optional<Generated> Dispatcher::interpret(const Call& call, std::optional<Reason>& refusal) {
+  auto paths = call.general ? path_facts(call) : decltype(path_facts(call))();
   Facts& facts = profiles().of(
       call.facts_key, call.tree == nullptr ? 0 : static_cast<size_t>(call.tree->fact_count));
   const double start = now();
   facts.paths.swap(paths);
   std::optional<std::variant<Generated, Reason>> outcome;
   try {
-    outcome = generator()(wanted, profiles());
+    outcome = generator()(call, profiles());
   } catch (...) {
     facts.paths.swap(paths);
     throw;
   }
   facts.paths.swap(paths);
   durations_.generating += now() - start;
-  if (auto* reason = std::get_if<Reason>(&*outcome)) {
-    refusal = std::move(*reason);
+  if (auto* generated = std::get_if<Generated>(&*outcome)) return std::move(*generated);
+  refusal = std::get<Reason>(std::move(*outcome));
+  return std::nullopt;
+}
+
+std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcomes& chosen,
+                                                 bool relaxed, std::optional<Reason>& refusal) {
+  Call wanted = call;
+  wanted.chosen = &chosen;
+  wanted.general = relaxed;
+  std::optional<Generated> generated = interpret(wanted, refusal);
+  if (!generated) {
     if (TimeBudget::is_spent()) return nullptr;
     if (relaxed && std::exchange(texts_are_inputs_, false) && observations_.texts_vary())
       return generate_with(wanted, chosen, relaxed, refusal);
@@ -621,16 +679,15 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
     wanted.keeps_aliases = true;
     return generate_with(wanted, chosen, relaxed, refusal);
   }
-  Generated& generated = std::get<Generated>(*outcome);
-  if (tensor_work(generated.graph) < options_.least_work) {
+  if (tensor_work(generated->graph) < options_.least_work) {
     refusal = Reason{ReasonCode::no_tensor_work, name_, {}};
     return nullptr;
   }
-  const bool decides_sizes = !graph::symbols_given_in(generated.graph.body()).empty();
+  const bool decides_sizes = !graph::symbols_given_in(generated->graph.body()).empty();
   std::shared_ptr<Entry> entry;
-  const Largest largest = largest_statement(generated.graph, call);
+  const Largest largest = largest_statement(generated->graph, call);
   try {
-    entry = Entry::make(std::move(generated), call);
+    entry = Entry::make(std::move(*generated), call);
   } catch (const OutOfTime&) {
     refusal = Reason{ReasonCode::limit,
                      cat("making a graph takes too long: ", largest.operations,
@@ -716,7 +773,7 @@ bool Dispatcher::observe(const Call& call) {
   };
   if (roots != nullptr)
     for (const auto& [path, object] : roots(call)) see(path, object);
-  for (const auto& entry : entries_) entry->guards().visit_values(call, see);
+  visit_values(call, see);
   return relaxed;
 }
 
@@ -727,8 +784,13 @@ std::map<std::string, ValueFact, std::less<>> Dispatcher::path_facts(const Call&
   };
   if (roots != nullptr)
     for (const auto& [path, object] : roots(call)) add(path, object);
-  for (const auto& entry : entries_) entry->guards().visit_values(call, add);
+  visit_values(call, add);
   return facts;
+}
+
+void Dispatcher::visit_values(const Call& call, const Guards::Visit& visit) const {
+  for (const auto& entry : entries_) entry->guards().visit_values(call, visit);
+  if (outdated_ != nullptr) outdated_->guards().visit_values(call, visit);
 }
 
 /// Whether numbers of a call hardly ever come again: a number had a new value in each call so far,

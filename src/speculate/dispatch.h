@@ -69,6 +69,9 @@ class Dispatcher {
     bool ran = false;       ///< as a graph; or an exception is set that must be raised
     python::Object result;  ///< null: a Python exception is set
     Otherwise otherwise = Otherwise::plain;
+    /// No graph fits, but a better one is being compiled, or is made once the account covers it:
+    /// such a call tells nothing about whether graphs pay.
+    bool awaits_graph = false;
   };
 
   /// `name`, `file`, `line`: for reports. `facts_key`: see ProfileStore.
@@ -129,6 +132,12 @@ class Dispatcher {
   RegionAccount account;
   /// The process's account pays: for an owner whose conversion nobody asked for.
   void open_account() { account.open({name_, file_, line_}); }
+  /// It pays for the whole, if for anything, and now for this part of it.
+  void open_account_of_part(const Dispatcher& whole) {
+    if (!whole.account.is_open()) return;
+    open_account();
+    account.continue_from(whole.account, whole.counters_.calls);
+  }
 
   const std::string& name() const { return name_; }
   const std::string& file() const { return file_; }
@@ -213,16 +222,26 @@ class Dispatcher {
   /// Generates a graph for this call and runs it, or leaves it to the background compiler.
   Attempt generate_and_run(const Call& call, const Environment& environment, const Outcomes& chosen,
                            bool& committed);
+  /// While the kernels of the first graph compile, the next calls are compared with it. If one
+  /// differs in what a graph can leave open, a size or a number, the graph is made anew at once.
+  Attempt look_ahead(const Call& call, const Environment& environment, bool& committed);
   /// Null if the call was refused; the reason is noted.
   std::shared_ptr<Entry> generate(const Call& call, const Outcomes& chosen);
+  /// The graph before the passes; nullopt: refused.
+  std::optional<Generated> interpret(const Call& call, std::optional<Reason>& refusal);
   std::shared_ptr<Entry> generate_with(const Call& call, const Outcomes& chosen, bool relaxed,
                                        std::optional<Reason>& refusal);
+  /// Interprets the code for a short time while its graph is too dear. What is refused early, as a
+  /// loop of whole generations may be, is then cut now, and not when a graph of all could be paid.
+  void probe(const Call& call);
+  bool may_probe() const;
   void refused(const Reason& reason);
   /// Code without tensor work stays in Python, and is profiled again after ever more runs: a loop
   /// may fill a buffer before it trains.
   void give_up_without_work(const Reason& reason);
   void look_again();
   bool observe(const Call& call);
+  void visit_values(const Call& call, const Guards::Visit& visit) const;
   std::map<std::string, ValueFact, std::less<>> path_facts(const Call& call) const;
   bool has_ever_new_numbers() const;
   bool is_often_left() const;
@@ -260,6 +279,7 @@ class Dispatcher {
   GraphRuns graph_runs_before_;  ///< when the profiled run began
   GraphRuns graph_runs_within_;  ///< within the last profiled run
   double profiled_ = 0;          ///< its milliseconds
+  bool is_probed_ = false;
   int refusals_ = 0;
   std::optional<Reason> last_refusal_;
   uint64_t retry_at_ = 0;  ///< the number of the call that tries a refused function again
@@ -278,6 +298,8 @@ class Dispatcher {
   std::deque<std::shared_ptr<Entry>> entries_;
   std::shared_ptr<Entry>
       compiling_;  ///< its kernels are compiling; no other graph is made meanwhile
+  std::shared_ptr<Entry> outdated_;  ///< by this call, before its kernels were compiled
+  int looked_ahead_ = 0;             ///< calls
   AbMeasurement measurement_;
   uint64_t news_ = 0;                ///< graphs made, and runs profiled since the first graph
   std::shared_ptr<Entry> outgrown_;  ///< a graph whose run met what the profile had not seen

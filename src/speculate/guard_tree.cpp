@@ -73,6 +73,12 @@ std::string GuardTree::text(uint32_t step) const {
                        steps[path.parent].path.kind == Source::Kind::function);
 }
 
+const std::string& GuardTree::kept_text(uint32_t step) const {
+  std::string& kept = steps[step].text;
+  if (kept.empty()) kept = text(step);
+  return kept;
+}
+
 std::string GuardTree::text(const PairCheck& pair) const {
   return cat(text(pair.step), pair.same ? " is " : " is not ", text(pair.other));
 }

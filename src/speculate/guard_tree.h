@@ -31,7 +31,9 @@ struct Relation {
 
 struct Step {
   PathStep path;
-  std::string text;  ///< the path; only if its key may be dead when it is asked for
+  /// The path: from the beginning if its key may be dead when it is asked for, else from the first
+  /// call on that no graph fits. Making it takes longer than all checks. Guarded by the GIL.
+  mutable std::string text;
   std::vector<Check> checks;
   bool about_value = false;  ///< a number or a tensor's shape is assumed here
 };
@@ -110,7 +112,8 @@ struct GuardTree {
   PyObject* reach(uint32_t step, const Call& call, std::vector<python::Object>& owned) const;
   void capture(PyObject* const* objects, std::vector<python::Object>& captured) const;
   std::optional<int64_t> evaluate(const graph::Dim& dim, Walk& walk) const;
-  std::string text(uint32_t step) const;  ///< of its path
+  std::string text(uint32_t step) const;              ///< of its path
+  const std::string& kept_text(uint32_t step) const;  ///< the same, for who asks again and again
   std::string text(const PairCheck& pair) const;
 };
 

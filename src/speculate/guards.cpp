@@ -103,7 +103,7 @@ void Guards::visit_values(const Call& call, const Visit& visit) const {
   tree_->walk(call, objects, walk, nullptr);
   for (size_t i = 0; i < tree_->steps.size(); ++i)
     if (tree_->steps[i].about_value && objects[i] != nullptr)
-      visit_value(tree_->text(static_cast<uint32_t>(i)), objects[i], visit);
+      visit_value(tree_->kept_text(static_cast<uint32_t>(i)), objects[i], visit);
 }
 
 std::vector<std::string> Guards::describe() const {

@@ -36,12 +36,20 @@ void RegionAccount::open(const RegionKey& key) {
   earlier_ = earlier_run(key);
 }
 
+void RegionAccount::continue_from(const RegionAccount& whole, uint64_t calls) {
+  expected_tensors_ = whole.tensors_;
+  met_ = whole.met_;
+  earlier_calls_ = calls;
+}
+
 bool RegionAccount::covers_graph(uint64_t calls, bool may_wait) {
   const ConversionAccount* const paying = account();
   if (paying == nullptr) return true;
   const double used = processor_milliseconds();
   if (met_ == 0) met_ = used;
   const double since_last_question = used - std::exchange(asked_, used);
+  calls += earlier_calls_;
+  if (most_saved_ > 0) ++missed_;
   if (calls > kCallsBeforeProfiling) {
     if (is_worth(*paying, calls, used)) {
       wait_ = 0;
@@ -58,7 +66,21 @@ bool RegionAccount::is_worth(const ConversionAccount& paying, uint64_t calls, do
   if (earlier_ && !earlier_->has_paid() && used - met_ < kTimesAsLongAsEarlier * earlier_->passed)
     return false;
   const double cost = paying.estimate(tensors_to_expect()), so_far = time_of(calls, used);
+  if (would_have_paid(cost)) return true;
   return kShareThatGraphsCost * so_far >= cost && paying.covers(cost, used, so_far);
+}
+
+/// Whether a further graph, had it been there for the calls that fitted none, would by now have
+/// saved what all of them cost, itself included.
+bool RegionAccount::would_have_paid(double cost) const {
+  return saved_ + most_saved_ * static_cast<double>(missed_) >= spent_on_graphs_ + cost;
+}
+
+bool RegionAccount::covers_probe(uint64_t calls) const {
+  const ConversionAccount* const paying = account();
+  if (paying == nullptr) return false;
+  const double used = processor_milliseconds();
+  return paying->covers(policy::kMillisecondsOfProbe, used, time_of(calls + earlier_calls_, used));
 }
 
 std::optional<double> RegionAccount::tensors_to_expect() const {
@@ -127,6 +149,7 @@ void RegionAccount::reserve(double milliseconds) {
 
 void RegionAccount::complete_graph() {
   reserve(0);
+  missed_ = 0;
   if (ConversionAccount* const paying = account()) paying->learn(tensors_, spent_on_graph_);
 }
 
@@ -135,6 +158,7 @@ void RegionAccount::save(double milliseconds, std::optional<double> gain) {
   if (paying == nullptr || profiled_ == 0) return;
   const double saved = gain.value_or(least_profiled_ - milliseconds);
   saved_ += saved;
+  most_saved_ = std::max(most_saved_, saved);
   paying->save(saved);
 }
 
@@ -143,7 +167,7 @@ void RegionAccount::graph_ran_first() {
 }
 
 void RegionAccount::give_up() {
-  if (ConversionAccount* const paying = account()) paying->failed();
+  if (ConversionAccount* const paying = account()) paying->failed(spent_);
 }
 
 std::optional<EarlierRun> RegionAccount::told() const {

@@ -43,12 +43,15 @@ class RegionAccount {
   void begin_profiled_run();
   /// The run has ended and has met so many tensors.
   void end_profiled_run(uint64_t tensors);
-  /// Of code that was not profiled yet: by these tensors its cost is estimated.
-  void expect_tensors(double tensors) { expected_tensors_ = tensors; }
-  double tensors() const { return tensors_; }
+  /// Of a part of `whole`, which was called so often: it has run for as long, and the tensors of
+  /// the whole tell its cost until it is profiled.
+  void continue_from(const RegionAccount& whole, uint64_t calls);
 
   void begin_graph() { spent_on_graph_ = 0; }
   void spend_on_graph(double milliseconds);
+  /// Whether the account covers a probe of code that is called so often (Dispatcher::probe).
+  bool covers_probe(uint64_t calls) const;
+  void spend_on_probe(double milliseconds) { spend(milliseconds); }
   /// A run as a graph was left after so many milliseconds.
   void spend_on_bailout(double milliseconds) { spend(milliseconds); }
   /// Sets aside what the kernels of the graph that was begun will still cost.
@@ -73,6 +76,7 @@ class RegionAccount {
   std::optional<double> tensors_to_expect() const;
   bool is_worth(const ConversionAccount& paying, uint64_t calls, double used) const;
   double time_of(uint64_t calls, double used) const;
+  bool would_have_paid(double cost) const;
   void wait(double since_last_question);
   void spend(double milliseconds);
   void reserve(double milliseconds);
@@ -80,11 +84,14 @@ class RegionAccount {
   std::optional<EarlierRun> earlier_;
   bool is_open_ = false;
   double spent_ = 0, saved_ = 0;
+  double most_saved_ = 0;  ///< by one run as a graph; the first ones take longer than all others
+  uint64_t missed_ = 0;    ///< calls since the last graph that asked for a further one
   double spent_on_graphs_ = 0;
   double spent_on_graph_ = 0;    ///< on the last one that was begun
   double reserved_ = 0;          ///< for its kernels
   double tensors_ = 0;           ///< that the last profiled run has met
   double expected_tensors_ = 0;  ///< 0: unknown
+  uint64_t earlier_calls_ = 0;   ///< of what it is a part of
   uint64_t profiled_ = 0;        ///< runs
   double least_profiled_ = 0;    ///< of the fastest of them; 0: none yet
   double profile_began_ = 0;     ///< the program's time

@@ -60,6 +60,17 @@ TEST(Background, NothingIsDoneBetweenSteps) {
   EXPECT_EQ(done, 50);
 }
 
+TEST(Background, WhatNobodyWaitsForIsLeftOut) {
+  std::atomic<int> done = 0;
+  BackgroundWork::hold(true);
+  auto abandoned = BackgroundWork::start({[&] { done += 10; }});
+  const auto work = BackgroundWork::start({[&] { ++done; }});
+  abandoned.reset();
+  BackgroundWork::hold(false);
+  EXPECT_TRUE(ends(*work));
+  EXPECT_EQ(done, 1);
+}
+
 TEST(Background, WhatIsHeldGoesOnWhenItIsLetGo) {
   std::atomic<int> done = 0;
   BackgroundWork::hold(true);

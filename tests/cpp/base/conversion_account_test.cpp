@@ -57,7 +57,9 @@ TEST(ConversionAccount, HopefulCodeMayOverdrawItUntilOthersFailed) {
   ConversionAccount account(kSpent);
   EXPECT_FALSE(account.covers(350, 4000, 0));
   EXPECT_TRUE(account.covers(600, 4000, 3000));
-  account.failed();
+  account.failed(1);  // as code that did nothing with tensors
+  EXPECT_TRUE(account.covers(600, 4000, 3000));
+  account.failed(100);
   EXPECT_FALSE(account.covers(600, 4000, 3000));
   account.succeeded();
   EXPECT_TRUE(account.covers(600, 4000, 3000));

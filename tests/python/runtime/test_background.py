@@ -68,6 +68,51 @@ def test_calls_run_in_python_until_the_kernels_are_there(held):
     assert stats["hits"] > 0 and stats["milliseconds"]["compiling"] > 0
 
 
+def test_a_size_that_varies_meanwhile_makes_the_graph_anew(held):
+    """The sizes of attributes are first seen when there is a graph that assumes them."""
+    scale = next(numbers) / 7919
+
+    class Cache:
+        keys = torch.randn(3, 4)
+
+    def grow(x):
+        return (cache.keys * scale).tanh().sum() + x
+
+    cache, step = Cache(), torchjanus.function(grow)
+    x = torch.randn(2)
+    for size in (3, 3, 3, 3, 4, 5, 6, 7):
+        cache.keys = torch.randn(size, 4)
+        torch.testing.assert_close(step(x), grow(x))
+    stats = step.stats()
+    assert (stats["generated"], stats["relaxations"], stats["misses"]) == (2, 1, 0)
+    testing.hold_background(False)
+    call_until_compiled(step, x)
+    for size in (8, 9):
+        cache.keys = torch.randn(size, 4)
+        torch.testing.assert_close(step(x), grow(x))
+    stats = step.stats()
+    assert (stats["state"], stats["generated"]) == ("graph", 2) and stats["hits"] >= 2
+
+
+def test_a_value_that_no_graph_leaves_open_waits_for_the_kernels(held):
+    scale = next(numbers) / 7919
+
+    class Mode:
+        double = True
+
+    def step_of(x):
+        return (x * scale).tanh() * (2 if mode.double else 3)
+
+    mode, step = Mode(), torchjanus.function(step_of)
+    x = torch.randn(2)
+    for _ in range(4):
+        step(x)
+    mode.double = False
+    for _ in range(8):
+        torch.testing.assert_close(step(x), step_of(x))
+    assert step.stats()["generated"] == 1
+
+
 def test_what_was_compiled_before_runs_at_once(held):
     step, plain = new_function()
     x = torch.randn(3, 2)

@@ -99,6 +99,28 @@ def test_a_refusal_is_paid_and_lowers_what_may_be_risked(opened: Callable, tmp_p
     assert _core.conversion_account()["spent"] > 0
 
 
+def test_what_is_refused_early_is_cut_before_a_graph_of_all_is_paid(
+    opened: Callable, tmp_path: Path
+) -> None:
+    """The graph of a loop with so many tensors would cost more than the program has run for."""
+    dear = "open('/dev/null').close()\n    with torch.no_grad(): [w * i for i in range(3000)]\n    loss ="
+    opened()
+    program = LOOP.replace("loss =", dear)
+    told = of_loop(scripts.run_both(program.format(steps=200, milliseconds=3), tmp_path))
+    assert told["state"] == "cut"
+    assert told["profiled"] == 1
+    assert told["reasons"][0]["code"] == "unknown_callable"
+
+
+def test_what_is_not_refused_waits_for_its_graph(opened: Callable, tmp_path: Path) -> None:
+    dear = "with torch.no_grad(): [w * i for i in range(3000)]\n    loss ="
+    opened()
+    program = LOOP.replace("loss =", dear)
+    told = of_loop(scripts.run_both(program.format(steps=200, milliseconds=3), tmp_path))
+    assert told["state"] == "profiling"
+    assert (told["profiled"], told["generated"], told["reasons"]) == (1, 0, [])
+
+
 def test_the_switch_turns_it_off(opened: Callable, tmp_path: Path) -> None:
     torchjanus.options.disabled |= {"budget"}
     _core.open_conversion_account(1e9)
