@@ -103,7 +103,7 @@ function(janus_precompile)
   janus_precompile_targets(TARGETS ${targets} HEADERS ${SHARED_HEADERS})
 endfunction()
 
-# Only behind this option does ccache take the path of a precompiled header for one and make it relative.
+# ccache makes the path of a precompiled header relative if it follows this option, and not if it follows -Xclang.
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
 endif()

@@ -60,16 +60,17 @@ def _kinds(statement: ast.stmt, into_loops: bool) -> _Kinds:
 
 
 def copied(nodes: list[ast.stmt]) -> list[ast.stmt]:
-    """The same as `copy.deepcopy`, several times as fast."""
+    """Copies of the statements, down to their names and constants."""
 
     def copy_of(value: Any) -> Any:
         if isinstance(value, list):
             return [copy_of(each) for each in value]
         if not isinstance(value, ast.AST):
             return value
-        result = type(value)()
-        for name, each in vars(value).items():
-            setattr(result, name, copy_of(each))
+        result = type(value).__new__(type(value))
+        for name in (*value._fields, *value._attributes):
+            if hasattr(value, name):
+                setattr(result, name, copy_of(getattr(value, name)))
         return result
 
     return copy_of(nodes)  # type: ignore[no-any-return]

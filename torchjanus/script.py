@@ -204,7 +204,9 @@ class _Rewriter:
                 function.body, function.name, at_module_level=False, class_name=class_name
             )
             if isinstance(function, ast.FunctionDef) and _has_direct_mark(original):
-                shares = contains(function.body, ast.Global, ast.Nonlocal, into_loops=True)
+                shares = contains(
+                    [*function.body[:start], *original], ast.Global, ast.Nonlocal, into_loops=True
+                )
                 function.body[start:] = self._converted(
                     function.body[start:], original, function.name,
                     at_module_level=False, class_name=class_name, ends_function=not shares,

@@ -4,7 +4,7 @@
 // enough to begin, a small share of what the program has used so far, and what graphs have
 // saved. All work on converting is paid from it. Work begins only if the account covers its
 // estimated cost. A region may overdraw it by a share of its own time, as it will probably run as
-// long again. Each region that is given up halves that share. So a program that gains nothing is
+// long again. Each region that is given up lowers that share. So a program that gains nothing is
 // slower by little. Guarded by the GIL.
 #pragma once
 

@@ -62,8 +62,9 @@ using speculate::Dispatcher;
 /// The results of enter() and ran().
 enum class Mode : long { plain = 0, ran = 1, profile = 2, cut = 3 };
 
-/// A counter of new events (profile runs, graphs) in all regions.
-uint64_t news = 0;
+/// Counters of new events (profile runs, graphs) in all regions, and of calls that wait for a
+/// graph.
+uint64_t news = 0, waits = 0;
 
 struct RegionState;
 
@@ -101,7 +102,7 @@ struct Activation {
   /// say what was timed before it.
   bool is_timed = false, around_without_graphs = false;
   RegionState* around = nullptr;
-  uint64_t news_before = 0;
+  uint64_t news_before = 0, waits_before = 0;
 };
 
 /// The state of one thread.
@@ -238,10 +239,10 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
     }
   }
   Dispatcher::Attempt attempt = dispatcher.attempt(call);
-  if (attempt.otherwise == Dispatcher::Otherwise::profile || attempt.awaits_graph ||
-      was_compiling || dispatcher.counters().generated != graphs_before ||
-      dispatcher.is_disabled() != was_disabled)
+  if (attempt.otherwise == Dispatcher::Otherwise::profile || was_compiling ||
+      dispatcher.counters().generated != graphs_before || dispatcher.is_disabled() != was_disabled)
     ++news;
+  if (attempt.awaits_graph) ++waits;
   if (attempt.ran && attempt.result) {
     given = unpack_results(attempt.result.get(), variables, state.assigned.size());
     if (state.at_module_level) {
@@ -324,6 +325,7 @@ Mode begin_activation(RegionState& state) {
   activation.around = std::exchange(timed, &state);
   activation.around_without_graphs = std::exchange(is_without_graphs, without_graphs);
   activation.news_before = news;
+  activation.waits_before = waits;
   return Mode::cut;
 }
 
@@ -334,6 +336,14 @@ void add_callee(RegionState& state, const speculate::Reason& refusal) {
     make_part(region.get());
     state.parts.push_back(region);
   }
+}
+
+/// Milliseconds that converting the region and its parts has cost.
+double spent_on(const RegionState& state) {
+  double sum = state.dispatcher.account.spent();
+  for (const auto& segment : state.cuts->segments()) sum += segment->dispatcher.account.spent();
+  for (const python::Object& part : state.parts) sum += spent_on(state_of(part.get()));
+  return sum;
 }
 
 PyObject* enter(PyObject* object, PyObject* /*unused*/) {
@@ -367,7 +377,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     const speculate::Reason* refusal = state.dispatcher.refusal_to_cut();
     if (refusal == nullptr || !state.cuts->possible()) {
       if (state.dispatcher.is_disabled() && !state.dispatcher.has_looked_again())
-        state.dispatcher.account.give_up();
+        state.dispatcher.account.give_up(spent_on(state));
       return new_mode(Mode::plain);
     }
     add_callee(state, *refusal);
@@ -498,7 +508,10 @@ void end_timed(RegionState& state, const Activation& activation) {
   is_without_graphs = activation.around_without_graphs;
   if (news != activation.news_before) ++state.runs_with_news;
   // The caller may run the gradient of what a function returns, which belongs to the run.
-  if (state.measurement->awaits_end()) state.measurement->ended(state.at_module_level);
+  if (waits != activation.waits_before)
+    state.measurement->leave_out();
+  else if (state.measurement->awaits_end())
+    state.measurement->ended(state.at_module_level);
 }
 
 PyObject* end(PyObject* object, PyObject* /*unused*/) {
@@ -506,7 +519,7 @@ PyObject* end(PyObject* object, PyObject* /*unused*/) {
     RegionState& state = state_of(object);
     if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0) {
       state.is_plain = will_not_run_as_graphs(state);
-      if (state.is_plain) state.dispatcher.account.give_up();
+      if (state.is_plain) state.dispatcher.account.give_up(spent_on(state));
     }
     if (Activation* activation = current_activation(state)) {
       finish_profile(*activation);

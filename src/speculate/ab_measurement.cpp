@@ -54,6 +54,11 @@ void AbMeasurement::restart() {
   leave();
 }
 
+void AbMeasurement::leave_out() {
+  skipped();
+  is_interrupted_ = true;
+}
+
 bool AbMeasurement::begins(uint64_t news, bool with_gradients) {
   if (!times_decide || test_.is_over() || options().strict) {
     started_ = 0;  // nobody waits for the end of this run

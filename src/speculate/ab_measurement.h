@@ -42,6 +42,8 @@ class AbMeasurement {
   void profiled();
   /// A run that nobody times begins: the one before it ends nobody's time.
   void skipped() { started_ = ended_ = 0; }
+  /// The run that has begun tells nothing: its time is not counted.
+  void leave_out();
   /// A run begins. Returns whether it must do without graphs. `news` changes with anything new (a
   /// profile run, a graph); the measurement begins some runs after the last change.
   bool begins(uint64_t news, bool with_gradients);
@@ -89,7 +91,7 @@ class AbMeasurement {
   bool is_without_ = false;      ///< the timed run's variant
   bool counts_ = true;           ///< its variant is that of the run before, and the wanted one
   bool changes_ = false;         ///< its variant is not that of the run before
-  bool is_interrupted_ = false;  ///< a run of the other kind came before it
+  bool is_interrupted_ = false;  ///< a run of the other kind, or left out, came before it
   bool with_gradients_ = false;
   int of_other_kind_ = 0;      ///< runs since the last one of the compared kind
   bool is_complete_ = false;   ///< the compared kind: timed from beginning to end

@@ -51,6 +51,11 @@ bool is_permanent(ReasonCode code) {
          code == ReasonCode::internal_error;
 }
 
+/// Whether the reason lies in the code that is called, whatever the values are.
+bool is_lasting(ReasonCode code) {
+  return code == ReasonCode::unknown_callable || is_permanent(code);
+}
+
 /// Whether a switch makes inputs of values that have not varied.
 bool generalises() {
   return options().is_disabled("specialise_shapes") || options().is_disabled("specialise_numbers");
@@ -136,11 +141,6 @@ Largest largest_statement(const graph::Graph& graph, const Call& call) {
 }
 
 /// The budget of a graph, in seconds of processor time; nullopt: no limit.
-/// Whether the reason lies in the code that is called, whatever the values are.
-bool is_lasting(ReasonCode code) {
-  return code == ReasonCode::unknown_callable || is_permanent(code);
-}
-
 std::optional<double> time_for_graph(bool is_part) {
   if (!times_decide && !is_work_simulated()) return std::nullopt;
   const auto seconds = static_cast<double>(most_seconds_of_generation);
@@ -238,7 +238,8 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
     return {};
   }
   Attempt attempt = try_entries(call, environment, committed);
-  if (attempt.otherwise == Otherwise::profile || attempt.awaits_graph) ++news_;
+  if (attempt.otherwise == Otherwise::profile) ++news_;
+  if (attempt.awaits_graph) measurement_.leave_out();
   return attempt;
 }
 
@@ -261,8 +262,11 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
   if (first_met_ == 0) first_met_ = now();
   if (counters_.calls < retry_at_) return {};
   if (!is_covered()) {
-    if (may_probe()) probe(call);
-    return {};
+    if (!may_probe()) return {};
+    if (runs_left_ == 0) {
+      probe(call);
+      return {};
+    }
   }
   if (runs_left_ > 0) {
     if (!is_part) measurement_.profiled();
@@ -496,18 +500,19 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
                                        const Mismatch& mismatch, bool& committed) {
   ++counters_.misses;
   note(mismatch.reason);
-  const Attempt in_between{.awaits_graph = true};
+  const Attempt awaiting{.awaits_graph = true};
   if (is_compiling()) {  // the values are observed all the same, for the graph after this one
     if (may_generate() && observe(call)) ++counters_.relaxations;
-    return in_between;
+    return awaiting;
   }
   const bool is_ever_new =
       !mismatch.formula.empty() && graphs_of_[mismatch.formula] >= policy::kMostGraphsOfNumbers;
   const bool may_improve = may_generate() && !is_ever_new;
+  if (may_improve) account.miss();
   if (may_improve && !can_afford_generation()) {
     // The value is observed all the same, for the next graph.
     if (!is_disabled_ && observe(call)) ++counters_.relaxations;
-    return in_between;
+    return awaiting;
   }
   penalise(may_improve ? policy::kPenaltyOfMiss : policy::kPenaltyOfLastingMiss,
            mismatch.reason.details);
@@ -535,24 +540,57 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   return {false, {}, Otherwise::profile};
 }
 
+/// While a graph is generated: no other one is, no garbage collection begins, and somebody pays.
+class Dispatcher::Generating {
+ public:
+  Generating(Dispatcher& dispatcher, void (RegionAccount::*spend)(double),
+             std::optional<double> seconds)
+      : flag_(dispatcher.generating_),
+        spending_([&dispatcher, spend](double spent) { (dispatcher.account.*spend)(spent); }),
+        budget_(seconds) {}
+
+ private:
+  const Flag flag_;
+  const python::GcPause pause_;
+  const Spending<std::function<void(double)>> spending_;
+  const TimeBudget budget_;
+};
+
+/// While it lives, what the guards of the entry ask for is observed too.
+class Dispatcher::Outdated {
+ public:
+  Outdated(Dispatcher& dispatcher, std::shared_ptr<Entry> entry) : dispatcher_(dispatcher) {
+    dispatcher_.outdated_ = std::move(entry);
+  }
+  ~Outdated() { dispatcher_.outdated_ = nullptr; }
+  Outdated(const Outdated&) = delete;
+  Outdated& operator=(const Outdated&) = delete;
+
+ private:
+  Dispatcher& dispatcher_;
+};
+
 Dispatcher::Attempt Dispatcher::look_ahead(const Call& call, const Environment& environment,
                                            bool& committed) {
   if (counters_.generated != 1 || looked_ahead_ == policy::kCallsLookedAhead) return {};
   ++looked_ahead_;
+  const std::shared_ptr<Entry> first = compiling_;
   std::vector<python::Object> captured;
-  if (!compiling_->guards().check(call, environment, captured)) return {};
-  outdated_ = compiling_;
-  const bool relaxed = observe(call);
-  Attempt attempt;
-  if (relaxed) {
-    log("speculate", cat(name_, ": the graph is outdated before its kernels are compiled"));
-    ++counters_.relaxations;
-    compiling_ = nullptr;
-    account.release_reserve();
-    attempt = generate_and_run(call, environment, {}, committed);
-  }
-  outdated_ = nullptr;
-  return attempt;
+  const auto mismatch = first->guards().check(call, environment, captured);
+  if (!mismatch || mismatch->dead || mismatch->path.empty()) return {};
+  const Outdated outdated(*this, first);
+  if (!observe(call, mismatch->path)) return {};
+  ++counters_.relaxations;
+  std::optional<Reason> refusal;
+  const std::shared_ptr<Entry> general = generate_general(call, refusal);
+  if (general == nullptr || compiling_ != first ||
+      general->guards().check(call, environment, captured))
+    return {};  // the first graph still serves calls like those before
+  log("speculate", cat(name_, ": the graph is outdated before its kernels are compiled"));
+  account.spend_on_graph(first->milliseconds_in_background());
+  account.release_reserve();
+  ++abandoned_;
+  return put_to_use(general, {}, std::move(captured), call, committed);
 }
 
 Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environment& environment,
@@ -569,6 +607,13 @@ Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environ
   if (mismatch)
     throw InternalError(cat("the assumptions do not hold for the call that they were made from: ",
                             mismatch->reason.details));
+  return put_to_use(entry, chosen, std::move(captured), call, committed);
+}
+
+Dispatcher::Attempt Dispatcher::put_to_use(const std::shared_ptr<Entry>& entry,
+                                           const Outcomes& chosen,
+                                           std::vector<python::Object> captured, const Call& call,
+                                           bool& committed) {
   ++counters_.generated;
   entry->chosen = chosen;
   entry->guards().visit_values(
@@ -602,11 +647,8 @@ bool Dispatcher::admit() {
 }
 
 std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& chosen) {
-  const Flag generating(generating_);
-  const python::GcPause pause;
   account.begin_graph();
-  const Spending spending([&](double milliseconds) { account.spend_on_graph(milliseconds); });
-  const TimeBudget budget(time_for_graph(is_part));
+  const Generating generating(*this, &RegionAccount::spend_on_graph, time_for_graph(is_part));
   std::optional<Reason> reason;
   // If the general form can't be converted, makes a graph for these very values.
   for (const bool relaxed : {true, false}) {
@@ -630,19 +672,25 @@ bool Dispatcher::may_probe() const {
 }
 
 void Dispatcher::probe(const Call& call) {
-  is_probed_ = true;
-  const Flag generating(generating_);
-  const python::GcPause pause;
-  const Spending spending([&](double milliseconds) { account.spend_on_probe(milliseconds); });
-  const TimeBudget budget(policy::kMillisecondsOfProbe / 1e3);
+  const Generating generating(*this, &RegionAccount::spend_on_probe,
+                              policy::kMillisecondsOfProbe / 1e3);
   const Outcomes none;
   Call wanted = call;
   wanted.chosen = &none;
   std::optional<Reason> reason;
-  if (interpret(wanted, reason) || !is_lasting(reason->code)) return;
+  if (interpret(wanted, reason) || !is_lasting(reason->code)) {
+    is_probed_ = true;
+    return;
+  }
   log("speculate", cat(name_, " is refused before its graph is paid: ", reason->describe()));
-  is_probed_ = false;
   refused(*reason);
+}
+
+std::shared_ptr<Entry> Dispatcher::generate_general(const Call& call,
+                                                    std::optional<Reason>& refusal) {
+  account.begin_graph();
+  const Generating generating(*this, &RegionAccount::spend_on_graph, time_for_graph(is_part));
+  return generate_with(call, {}, /*relaxed=*/true, refusal);
 }
 
 std::optional<Generated> Dispatcher::interpret(const Call& call, std::optional<Reason>& refusal) {
@@ -764,12 +812,12 @@ void Dispatcher::look_again() {
 }
 
 /// Joins the entry values of this call to the facts; returns whether a fact became more general.
-bool Dispatcher::observe(const Call& call) {
+bool Dispatcher::observe(const Call& call, std::string_view of) {
   bool relaxed = false;
   observations_.begin_call();
   const auto see = [&](const std::string& path, PyObject* object) {
     saw_tensor_ = saw_tensor_ || tensor_access().is_tensor(object);
-    if (observations_.see(path, object)) relaxed = true;
+    if (observations_.see(path, object) && (of.empty() || path == of)) relaxed = true;
   };
   if (roots != nullptr)
     for (const auto& [path, object] : roots(call)) see(path, object);
@@ -813,7 +861,7 @@ bool Dispatcher::can_afford_generation() {
 
 bool Dispatcher::is_covered() {
   // The first graph fits too few calls: without a more general one it was made in vain.
-  if (counters_.generated == 1) return true;
+  if (counters_.generated - abandoned_ == 1) return true;
   const bool has_graph = !entries_.empty() || is_compiling();
   if (account.covers_graph(counters_.calls, /*may_wait=*/!has_graph)) return true;
   measurement_.skipped();
@@ -869,7 +917,8 @@ void Dispatcher::start_over(Reason reason) {
   outgrown_.reset();
   is_disabled_ = is_cut_ = is_unstable_ = holds_graphs_ = pending_ = false;
   runs_left_ = options_.profile_runs;
-  refusals_ = penalty_ = pause_ = calls_to_pause_ = 0;
+  refusals_ = penalty_ = pause_ = calls_to_pause_ = looked_ahead_ = 0;
+  is_probed_ = false;
   last_refusal_.reset();
   was_left_for_refused_ = false;
   retry_at_ = 0;

@@ -162,6 +162,9 @@ class Dispatcher {
     PythonRun& operator=(const PythonRun&) = delete;
 
    private:
+    class Generating;
+    class Outdated;
+
     Dispatcher& dispatcher_;
     double start_, in_graphs_;
   };
@@ -185,6 +188,9 @@ class Dispatcher {
   static double milliseconds_in_graphs() { return graph_runs.milliseconds; }
 
  private:
+  class Generating;
+  class Outdated;
+
   /// A count of runs of graphs, and their milliseconds.
   struct GraphRuns {
     double milliseconds = 0;
@@ -225,6 +231,11 @@ class Dispatcher {
   /// While the kernels of the first graph compile, the next calls are compared with it. If one
   /// differs in what a graph can leave open, a size or a number, the graph is made anew at once.
   Attempt look_ahead(const Call& call, const Environment& environment, bool& committed);
+  /// A graph for all that varies; null if it was refused, which is not noted.
+  std::shared_ptr<Entry> generate_general(const Call& call, std::optional<Reason>& refusal);
+  /// Runs the new graph, whose guards held for the call and captured these, once it is compiled.
+  Attempt put_to_use(const std::shared_ptr<Entry>& entry, const Outcomes& chosen,
+                     std::vector<python::Object> captured, const Call& call, bool& committed);
   /// Null if the call was refused; the reason is noted.
   std::shared_ptr<Entry> generate(const Call& call, const Outcomes& chosen);
   /// The graph before the passes; nullopt: refused.
@@ -240,7 +251,7 @@ class Dispatcher {
   /// may fill a buffer before it trains.
   void give_up_without_work(const Reason& reason);
   void look_again();
-  bool observe(const Call& call);
+  bool observe(const Call& call, std::string_view of = {});
   void visit_values(const Call& call, const Guards::Visit& visit) const;
   std::map<std::string, ValueFact, std::less<>> path_facts(const Call& call) const;
   bool has_ever_new_numbers() const;
@@ -300,6 +311,7 @@ class Dispatcher {
       compiling_;  ///< its kernels are compiling; no other graph is made meanwhile
   std::shared_ptr<Entry> outdated_;  ///< by this call, before its kernels were compiled
   int looked_ahead_ = 0;             ///< calls
+  uint64_t abandoned_ = 0;           ///< graphs that were outdated before they were compiled
   AbMeasurement measurement_;
   uint64_t news_ = 0;                ///< graphs made, and runs profiled since the first graph
   std::shared_ptr<Entry> outgrown_;  ///< a graph whose run met what the profile had not seen

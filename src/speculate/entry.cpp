@@ -199,6 +199,10 @@ void Entry::compile(const graph::Graph& graph) {
     compiling_ = kernels::begin_compiling(graph);
 }
 
+double Entry::milliseconds_in_background() const {
+  return compiling_ == nullptr ? 0 : 1e3 * compiling_->seconds();
+}
+
 std::optional<double> Entry::compiled_in_background() {
   if (compiling_ == nullptr) return 0;
   if (!compiling_->is_done()) return std::nullopt;

@@ -41,6 +41,8 @@ class Entry {
   /// Milliseconds of processor time of the background compilation; nullopt while it goes on, when a
   /// run would wait for it. Throws its exception if it failed.
   std::optional<double> compiled_in_background();
+  /// The same so far.
+  double milliseconds_in_background() const;
 
   /// A run frees what its writes replace after all its effects. The reason why Python must run the
   /// call, if a finalizer makes that visible.

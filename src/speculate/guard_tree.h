@@ -113,7 +113,7 @@ struct GuardTree {
   void capture(PyObject* const* objects, std::vector<python::Object>& captured) const;
   std::optional<int64_t> evaluate(const graph::Dim& dim, Walk& walk) const;
   std::string text(uint32_t step) const;              ///< of its path
-  const std::string& kept_text(uint32_t step) const;  ///< the same, for who asks again and again
+  const std::string& kept_text(uint32_t step) const;  ///< the same, kept after the first question
   std::string text(const PairCheck& pair) const;
 };
 

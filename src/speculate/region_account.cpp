@@ -37,9 +37,9 @@ void RegionAccount::open(const RegionKey& key) {
 }
 
 void RegionAccount::continue_from(const RegionAccount& whole, uint64_t calls) {
-  expected_tensors_ = whole.tensors_;
+  expected_tensors_ = whole.tensors_to_expect().value_or(0);
   met_ = whole.met_;
-  earlier_calls_ = calls;
+  earlier_calls_ = whole.earlier_calls_ + calls;
 }
 
 bool RegionAccount::covers_graph(uint64_t calls, bool may_wait) {
@@ -49,7 +49,6 @@ bool RegionAccount::covers_graph(uint64_t calls, bool may_wait) {
   if (met_ == 0) met_ = used;
   const double since_last_question = used - std::exchange(asked_, used);
   calls += earlier_calls_;
-  if (most_saved_ > 0) ++missed_;
   if (calls > kCallsBeforeProfiling) {
     if (is_worth(*paying, calls, used)) {
       wait_ = 0;
@@ -73,14 +72,16 @@ bool RegionAccount::is_worth(const ConversionAccount& paying, uint64_t calls, do
 /// Whether a further graph, had it been there for the calls that fitted none, would by now have
 /// saved what all of them cost, itself included.
 bool RegionAccount::would_have_paid(double cost) const {
-  return saved_ + most_saved_ * static_cast<double>(missed_) >= spent_on_graphs_ + cost;
+  return usual_gain_ > 0 &&
+         saved_ + usual_gain_ * static_cast<double>(missed_) >= spent_on_graphs_ + cost;
 }
 
 bool RegionAccount::covers_probe(uint64_t calls) const {
   const ConversionAccount* const paying = account();
   if (paying == nullptr) return false;
   const double used = processor_milliseconds();
-  return paying->covers(policy::kMillisecondsOfProbe, used, time_of(calls + earlier_calls_, used));
+  const double cost = policy::kMillisecondsOfProbe + policy::kShareOfHooks * least_profiled_;
+  return paying->covers(cost, used, time_of(calls + earlier_calls_, used));
 }
 
 std::optional<double> RegionAccount::tensors_to_expect() const {
@@ -149,7 +150,6 @@ void RegionAccount::reserve(double milliseconds) {
 
 void RegionAccount::complete_graph() {
   reserve(0);
-  missed_ = 0;
   if (ConversionAccount* const paying = account()) paying->learn(tensors_, spent_on_graph_);
 }
 
@@ -158,7 +158,8 @@ void RegionAccount::save(double milliseconds, std::optional<double> gain) {
   if (paying == nullptr || profiled_ == 0) return;
   const double saved = gain.value_or(least_profiled_ - milliseconds);
   saved_ += saved;
-  most_saved_ = std::max(most_saved_, saved);
+  constexpr double kWeightOfNewest = 0.3;  // the first runs take longer than all others
+  usual_gain_ += kWeightOfNewest * (saved - usual_gain_);
   paying->save(saved);
 }
 
@@ -166,8 +167,8 @@ void RegionAccount::graph_ran_first() {
   if (ConversionAccount* const paying = account()) paying->succeeded();
 }
 
-void RegionAccount::give_up() {
-  if (ConversionAccount* const paying = account()) paying->failed(spent_);
+void RegionAccount::give_up(double spent) {
+  if (ConversionAccount* const paying = account()) paying->failed(spent);
 }
 
 std::optional<EarlierRun> RegionAccount::told() const {

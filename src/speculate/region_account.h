@@ -47,9 +47,14 @@ class RegionAccount {
   /// the whole tell its cost until it is profiled.
   void continue_from(const RegionAccount& whole, uint64_t calls);
 
-  void begin_graph() { spent_on_graph_ = 0; }
+  void begin_graph() {
+    spent_on_graph_ = 0;
+    missed_ = 0;
+  }
+  /// A call fitted no graph, and a further one could be made for such calls.
+  void miss() { ++missed_; }
   void spend_on_graph(double milliseconds);
-  /// Whether the account covers a probe of code that is called so often (Dispatcher::probe).
+  /// Whether the account covers a probe (Dispatcher::probe), or one of the profiled runs before it.
   bool covers_probe(uint64_t calls) const;
   void spend_on_probe(double milliseconds) { spend(milliseconds); }
   /// A run as a graph was left after so many milliseconds.
@@ -63,8 +68,9 @@ class RegionAccount {
   /// fastest profiled run says it.
   void save(double milliseconds, std::optional<double> gain);
   void graph_ran_first();
-  /// The code is given up, and no part of it is left to try.
-  void give_up();
+  /// The code is given up, and no part of it is left to try. So much was spent on all of it.
+  void give_up(double spent);
+  double spent() const { return spent_; }
 
   /// Without profiled runs and bailouts.
   double spent_on_graphs() const { return spent_on_graphs_; }
@@ -84,8 +90,8 @@ class RegionAccount {
   std::optional<EarlierRun> earlier_;
   bool is_open_ = false;
   double spent_ = 0, saved_ = 0;
-  double most_saved_ = 0;  ///< by one run as a graph; the first ones take longer than all others
-  uint64_t missed_ = 0;    ///< calls since the last graph that asked for a further one
+  double usual_gain_ = 0;  ///< of a run as a graph
+  uint64_t missed_ = 0;    ///< calls that fitted no graph since the last one was begun
   double spent_on_graphs_ = 0;
   double spent_on_graph_ = 0;    ///< on the last one that was begun
   double reserved_ = 0;          ///< for its kernels

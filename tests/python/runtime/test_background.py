@@ -94,6 +94,30 @@ def test_a_size_that_varies_meanwhile_makes_the_graph_anew(held):
     assert (stats["state"], stats["generated"]) == ("graph", 2) and stats["hits"] >= 2
 
 
+def test_a_first_graph_stays_if_no_general_one_can_be_made(held):
+    """A varying number of elements leaves the loop without a bound that the unpacking asks for."""
+    scale = next(numbers) / 7919
+
+    class Cache:
+        keys = torch.randn(3, 4)
+
+    def unpacked(x):
+        first, *others = (cache.keys * scale).tanh().unbind()
+        return sum(others, start=first) + x
+
+    cache, step = Cache(), torchjanus.function(unpacked)
+    x = torch.randn(4)
+    for size in (3, 3, 3, 3, 4, 5, 3, 3):
+        cache.keys = torch.randn(size, 4)
+        torch.testing.assert_close(step(x), unpacked(x))
+    testing.hold_background(False)
+    cache.keys = torch.randn(3, 4)
+    call_until_compiled(step, x)
+    torch.testing.assert_close(step(x), unpacked(x))
+    stats = step.stats()
+    assert stats["state"] == "graph" and stats["hits"] > 0
+
+
 def test_a_value_that_no_graph_leaves_open_waits_for_the_kernels(held):
     scale = next(numbers) / 7919
 

@@ -108,7 +108,7 @@ def test_what_is_refused_early_is_cut_before_a_graph_of_all_is_paid(
     program = LOOP.replace("loss =", dear)
     told = of_loop(scripts.run_both(program.format(steps=200, milliseconds=3), tmp_path))
     assert told["state"] == "cut"
-    assert told["profiled"] == 1
+    assert told["profiled"] == 3
     assert told["reasons"][0]["code"] == "unknown_callable"
 
 
@@ -118,7 +118,7 @@ def test_what_is_not_refused_waits_for_its_graph(opened: Callable, tmp_path: Pat
     program = LOOP.replace("loss =", dear)
     told = of_loop(scripts.run_both(program.format(steps=200, milliseconds=3), tmp_path))
     assert told["state"] == "profiling"
-    assert (told["profiled"], told["generated"], told["reasons"]) == (1, 0, [])
+    assert (told["profiled"], told["generated"], told["reasons"]) == (3, 0, [])
 
 
 def test_the_switch_turns_it_off(opened: Callable, tmp_path: Path) -> None:
