@@ -162,9 +162,6 @@ class Dispatcher {
     PythonRun& operator=(const PythonRun&) = delete;
 
    private:
-    class Generating;
-    class Outdated;
-
     Dispatcher& dispatcher_;
     double start_, in_graphs_;
   };
