@@ -15,7 +15,7 @@ namespace {
 /// Beyond what is free: the share of the program's time.
 constexpr double kShare = 0.02;
 /// Beyond both: the share of the time in code that may become faster.
-constexpr double kShareOfHopeful = 0.25;
+constexpr double kShareOfHopeful = 0.6;
 /// Milliseconds of a graph, and of each tensor in its profiled run, before any graph was made.
 constexpr double kCostOfGraph = 20, kCostOfTensor = 0.5;
 /// Tensors of a graph whose profiled run is yet to come, and milliseconds of making the copies with

@@ -272,23 +272,22 @@ void make_plain(RegionState& state, const speculate::Reason& reason) {
   for (const python::Object& part : state.parts) make_plain(state_of(part.get()), reason);
 }
 
-/// Whether a graph of the region or of its parts has run.
-bool has_run_graph(const RegionState& state) {
-  const auto has_hits = [](const Dispatcher& each) { return each.counters().hits > 0; };
-  return has_hits(state.dispatcher) ||
-         std::ranges::any_of(state.cuts->segments(),
-                             [&](const auto& segment) { return has_hits(segment->dispatcher); }) ||
+/// Whether the region or its parts have done tensor work as a graph.
+bool has_run_tensor_work(const RegionState& state) {
+  const auto has = [](const auto& segment) { return segment->dispatcher.has_run_tensor_work(); };
+  return state.dispatcher.has_run_tensor_work() ||
+         std::ranges::any_of(state.cuts->segments(), has) ||
          std::ranges::any_of(state.parts, [](const python::Object& part) {
-           return has_run_graph(state_of(part.get()));
+           return has_run_tensor_work(state_of(part.get()));
          });
 }
 
-/// Leaves the region to Python if its graphs turned out slower. One that had no graph yet, as it
-/// fills a buffer before it trains, is measured anew later.
+/// Leaves the region to Python if its graphs turned out slower. One that did no tensor work yet, as
+/// it fills a buffer before it trains, is measured anew later.
 void end_measurement(RegionState& state) {
   const AbTest& test = state.measurement->test();
   if (test.verdict() != AbTest::Verdict::given_up) return;
-  if (!has_run_graph(state)) {
+  if (!has_run_tensor_work(state)) {
     const uint64_t passed = state.dispatcher.counters().passed;
     state.is_plain = true;
     state.rests_until = 2 * passed + state.cut_runs;

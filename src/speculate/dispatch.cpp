@@ -873,7 +873,8 @@ void Dispatcher::save(double milliseconds) {
 }
 
 void Dispatcher::profile_finished(double milliseconds) {
-  saw_tensor_ |= ProfileRun::tensors_seen() != tensors_before_;
+  met_tensors_ |= ProfileRun::tensors_seen() != tensors_before_;
+  saw_tensor_ |= met_tensors_;
   account.end_profiled_run(ProfileRun::tensors_seen() - tensors_before_);
   durations_.profiling += milliseconds;
   ++counters_.profiled;

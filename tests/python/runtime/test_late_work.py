@@ -80,3 +80,33 @@ def test_a_cut_function_is_measured_anew(simulated):
                 torch.testing.assert_close(expected, actual)
     (part,) = [part for part in torchjanus.stats(converted)["parts"] if part["hits"]]
     assert part["hits"] > 100
+
+
+def test_graphs_without_tensor_work_do_not_decide(simulated):
+    """Graphs of code that has met no tensor so far may lose their trial before the training begins."""
+    simulated(1.5, 1)
+
+    def step_of(total):
+        def step(x, number):
+            np.sort(np.array([number, 1]))  # not converted
+            if number % 20 == 19:
+                total.mul_(0.5)
+            if number < 300:
+                return None
+            return (torch.tanh(x @ x.t()) * total).square().sum()
+
+        return step
+
+    totals = torch.ones((), dtype=torch.float64), torch.ones((), dtype=torch.float64)
+    eager, converted = step_of(totals[0]), torchjanus.function(step_of(totals[1]))
+    hits = []
+    with torchjanus.options.without("background"):
+        for number in range(900):
+            if number == 300:
+                simulated(0.5, 1)
+            x = torch.randn(4, 4, dtype=torch.float64)
+            torch.testing.assert_close(eager(x, number), converted(x, number))
+            hits.append(sum(part["hits"] for part in torchjanus.stats(converted).get("parts", [])))
+    assert totals[0] == totals[1]
+    assert 0 < hits[299] < 150, "the trial was not lost before the training began"
+    assert hits[-1] > hits[299] + 100
