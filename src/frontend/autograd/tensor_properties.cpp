@@ -57,6 +57,17 @@ Value requires_grad_of(Interpreter& interpreter, const Tensor& tensor) {
   return interpreter.boolean(tensor.requires_grad);
 }
 
+/// The real or imaginary parts: a view, made as torch makes it.
+Value part_of_complex(Interpreter& interpreter, const Value& tensor, int64_t part) {
+  static PyObject* const view_as_real = imported("torch.view_as_real");
+  CallArguments whole, selected;
+  whole.positional = {tensor};
+  const Value numbers = call_operator(interpreter, view_as_real, whole);
+  if (numbers == nullptr) return nullptr;
+  selected.positional = {numbers, interpreter.integer(-1), interpreter.integer(part)};
+  return call_named(interpreter, "Tensor.select", selected);
+}
+
 }  // namespace
 
 Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
@@ -91,6 +102,8 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
   if (is_real && (name == "mH" || (name == "H" && type.rank() == 2)))
     return matrix_transposed(interpreter, tensor);
   if (is_real && name == "real") return tensor;
+  if (!is_real && (name == "real" || name == "imag"))
+    return part_of_complex(interpreter, tensor, name == "real" ? 0 : 1);
   if (name == "nbytes")
     return interpreter.dimension(graph::element_count(type.shape) * graph::byte_size(type.dtype));
   if (name == "T") return transposed(interpreter, tensor);

@@ -186,6 +186,15 @@ Value cast_into_format(Interpreter& interpreter, const std::shared_ptr<Tensor>& 
   return call_operator(interpreter, convert, arguments);
 }
 
+/// A conversion to `dtype`: torch's own where the result is complex or lies otherwise.
+Value convert(Interpreter& interpreter, const std::shared_ptr<Tensor>& self, graph::DType dtype,
+              bool copy, const Value& format) {
+  const bool becomes_complex = graph::is_complex(dtype) && self->value->type.dtype != dtype;
+  if (becomes_complex || !has_format(*self, known_object(format)))
+    return cast_into_format(interpreter, self, dtype, copy, format);
+  return cast_tensor(interpreter, self, dtype, copy);
+}
+
 Value call_to(Interpreter& interpreter, const Arguments& given) {
   const Arguments arguments = with_known_flags(interpreter, given);
   auto self = self_of(arguments);
@@ -228,9 +237,7 @@ Value call_to(Interpreter& interpreter, const Arguments& given) {
     else if ((name != "dtype" && name != "device" && name != "other") || !take(value))
       return nullptr;
   }
-  if (!has_format(*self, known_object(format)))
-    return cast_into_format(interpreter, self, dtype, copy, format);
-  return cast_tensor(interpreter, self, dtype, copy);
+  return convert(interpreter, self, dtype, copy, format);
 }
 
 /// tensor.float(memory_format=torch.preserve_format) and its like.
@@ -243,11 +250,7 @@ Value call_cast(Interpreter& interpreter, const Arguments& arguments) {
     return nullptr;
   const Value format = given == nullptr ? interpreter.none() : *given;
   if (known_object(format) == nullptr) return nullptr;
-  const bool becomes_complex =
-      graph::is_complex(dtype) && !graph::is_complex(self->value->type.dtype);
-  if (becomes_complex || !has_format(*self, known_object(format)))
-    return cast_into_format(interpreter, self, dtype, false, format);
-  return cast_tensor(interpreter, self, dtype, false);
+  return convert(interpreter, self, dtype, false, format);
 }
 
 Value call_type_as(Interpreter& interpreter, const Arguments& arguments) {
@@ -255,7 +258,8 @@ Value call_type_as(Interpreter& interpreter, const Arguments& arguments) {
   if (self == nullptr || arguments.positional.size() != 2) return nullptr;
   auto* other = as<Tensor>(arguments.positional[1]);
   return other == nullptr ? nullptr
-                          : cast_tensor(interpreter, self, other->value->type.dtype, false);
+                          : convert(interpreter, self, other->value->type.dtype, false,
+                                    interpreter.none());
 }
 
 /// Tensor.type of a dtype, or of a class such as torch.FloatTensor or its name; without any it is
@@ -281,7 +285,7 @@ Value call_type(Interpreter& interpreter, const Arguments& arguments) {
     PyErr_Clear();
     if (of_class && is_cuda.is(Py_False)) dtype = dtype_of(of_class.get());
   }
-  return dtype ? cast_tensor(interpreter, self, *dtype, false) : nullptr;
+  return dtype ? convert(interpreter, self, *dtype, false, interpreter.none()) : nullptr;
 }
 
 Value call_element_size(Interpreter& interpreter, const Arguments& arguments) {
