@@ -37,6 +37,7 @@ void register_special_callables() {
       signature_callables,
       standard_library_callables,
       array_callables,
+      attention_callables,
       autograd_callables,
       checkpoint_callables,
       custom_gradient_callables,

@@ -6,6 +6,7 @@
 namespace janus::frontend {
 
 std::span<const SpecialCallable> array_callables();
+std::span<const SpecialCallable> attention_callables();
 std::span<const SpecialCallable> autograd_callables();
 std::span<const SpecialCallable> checkpoint_callables();
 std::span<const SpecialCallable> custom_gradient_callables();

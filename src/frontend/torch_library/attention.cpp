@@ -1,0 +1,122 @@
+// Attention with dropout: in a graph it is the program of torchjanus/attention.py. Without dropout
+// it stays ATen's operator, which never writes the scores.
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/language/functions.h"
+#include "frontend/tensors/described_call.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/torch_library/special_callables.h"
+#include "frontend/values/make.h"
+
+namespace janus::frontend {
+
+namespace {
+
+struct Attention {
+  std::shared_ptr<Tensor> query, key, value, mask;
+  Value dropout;
+  bool is_causal = false;
+  double scale = 1;
+};
+
+constexpr const char* kCallable = "torch.nn.functional.scaled_dot_product_attention";
+constexpr std::array kNames{"query",     "key",       "value", "attn_mask",
+                            "dropout_p", "is_causal", "scale", "enable_gqa"};
+enum Place : uint8_t { kQuery, kKey, kValue, kMask, kDropout, kCausal, kScale, kGrouped };
+
+/// The argument, or none: each has a default but the first three.
+Value argument(Interpreter& interpreter, const CallArguments& arguments, Place place) {
+  if (place < arguments.positional.size()) return arguments.positional[place];
+  const Value* given = arguments.keyword(kNames.at(place));
+  return given == nullptr ? interpreter.none() : *given;
+}
+
+/// A number that the front end knows; nullopt for none, and for what is no number.
+std::optional<double> known_number(const Value& value) {
+  PyObject* object = known_object(value);
+  if (object == nullptr || (PyFloat_CheckExact(object) == 0 && PyLong_CheckExact(object) == 0))
+    return {};
+  return PyFloat_AsDouble(object);
+}
+
+std::optional<bool> known_flag(const Value& value) {
+  PyObject* object = known_object(value);
+  if (object == Py_None || object == Py_False) return false;
+  if (object == Py_True) return true;
+  return {};
+}
+
+/// Tensors of one floating dtype and rank. Half precision is computed in float32.
+bool are_plain(const Attention& attention) {
+  if (attention.query == nullptr || attention.key == nullptr || attention.value == nullptr)
+    return false;
+  const graph::Type& type = attention.query->value->type;
+  if (type.dtype != graph::DType::f32 && type.dtype != graph::DType::f64) return false;
+  const auto fits = [&](const std::shared_ptr<Tensor>& tensor) {
+    return tensor->value->type.dtype == type.dtype && tensor->value->type.rank() == type.rank();
+  };
+  if (type.rank() < 2 || !fits(attention.key) || !fits(attention.value)) return false;
+  if (attention.mask == nullptr) return true;
+  const graph::DType of_mask = attention.mask->value->type.dtype;
+  return !attention.is_causal && attention.mask->value->type.rank() >= 2 &&
+         (of_mask == type.dtype || of_mask == graph::DType::b1);
+}
+
+/// nullopt: torch's own operator computes it.
+std::optional<Attention> attention_of(Interpreter& interpreter, const CallArguments& arguments) {
+  const auto given = [&](Place place) { return argument(interpreter, arguments, place); };
+  const std::optional<double> dropout = known_number(given(kDropout));
+  const std::optional<bool> is_causal = known_flag(given(kCausal));
+  if (!dropout || *dropout <= 0 || *dropout >= 1 || !is_causal ||
+      known_flag(given(kGrouped)) != false)
+    return {};
+  Attention attention{.query = shared_as<Tensor>(given(kQuery)),
+                      .key = shared_as<Tensor>(given(kKey)),
+                      .value = shared_as<Tensor>(given(kValue)),
+                      .mask = shared_as<Tensor>(given(kMask)),
+                      .dropout = given(kDropout),
+                      .is_causal = *is_causal};
+  if (attention.mask == nullptr && !is_none(given(kMask))) return {};
+  if (!are_plain(attention)) return {};
+  const graph::Dim& features = attention.query->value->type.shape.back();
+  if (const std::optional<double> scale = known_number(given(kScale)))
+    attention.scale = *scale;
+  else if (is_none(given(kScale)) && features.is_constant() && features.value() > 0)
+    attention.scale = 1 / std::sqrt(static_cast<double>(features.value()));
+  else
+    return {};
+  return attention.scale > 0 ? std::optional(attention) : std::nullopt;
+}
+
+Value call_attention(Interpreter& interpreter, const CallArguments& arguments) {
+  static PyObject* const program = imported("torchjanus.attention.attention");
+  if (interpreter.modes.autocast.is_on) return nullptr;
+  const std::optional<Attention> attention = attention_of(interpreter, arguments);
+  if (!attention) return nullptr;
+  CallArguments given;
+  given.positional = {attention->query,
+                      attention->key,
+                      attention->value,
+                      attention->mask == nullptr ? interpreter.none() : attention->mask,
+                      attention->dropout,
+                      interpreter.boolean(attention->is_causal),
+                      interpreter.constant(python::check(PyFloat_FromDouble(std::sqrt(attention->scale))))};
+  Value result = inline_function(interpreter, program, nullptr, given);
+  if (auto output = shared_as<Tensor>(result); output->requires_grad)
+    output->produced_by = describe_call(interpreter, imported(kCallable), arguments, 0);
+  return result;
+}
+
+}  // namespace
+
+std::span<const SpecialCallable> attention_callables() {
+  static constexpr SpecialCallable table[] = {{kCallable, call_attention}};
+  return table;
+}
+
+}  // namespace janus::frontend
