@@ -1,6 +1,7 @@
 // Methods and functions of tensors that are no operators of the graph, or that give back the same
 // object: metadata, conversions, item().
 #include <algorithm>
+#include <set>
 
 #include "base/policy.h"
 #include "frontend/control/list_reductions.h"
@@ -291,6 +292,34 @@ Value call_type(Interpreter& interpreter, const Arguments& arguments) {
 Value call_element_size(Interpreter& interpreter, const Arguments& arguments) {
   auto self = self_of(arguments);
   return self == nullptr ? nullptr : interpreter.integer(graph::byte_size(self->value->type.dtype));
+}
+
+/// torch.cat passes over vectors without elements, whatever ranks the others have: a cache of keys
+/// begins as one. Null: there are none.
+Value call_cat(Interpreter& interpreter, const Arguments& arguments) {
+  static PyObject* const cat = imported("torch.cat");
+  const bool by_position = !arguments.positional.empty();
+  const Value* given = by_position ? &arguments.positional[0] : arguments.keyword("tensors");
+  const auto* tensors = given == nullptr ? nullptr : as<Sequence>(*given);
+  if (tensors == nullptr) return nullptr;
+  std::vector<Value> kept;
+  std::set<graph::DType> dtypes;
+  for (const Value& each : tensors->elements) {
+    const auto* tensor = as<Tensor>(each);
+    if (tensor == nullptr) return nullptr;
+    const graph::Type& type = tensor->value->type;
+    dtypes.insert(type.dtype);
+    if (type.rank() != 1 || !type.shape[0].is(0) || tensor->requires_grad) kept.push_back(each);
+  }
+  const bool is_any_of_rank = std::ranges::any_of(
+      kept, [](const Value& each) { return as<Tensor>(each)->value->type.rank() > 1; });
+  if (kept.size() == tensors->elements.size() || !is_any_of_rank || dtypes.size() > 1)
+    return nullptr;
+  Arguments changed = arguments;
+  if (by_position) changed.positional[0] = make_tuple(kept);
+  for (auto& [name, value] : changed.keywords)
+    if (name == "tensors") value = make_tuple(kept);
+  return call_operator(interpreter, cat, changed);
 }
 
 /// Whether all elements of a tensor of flags are true.
@@ -596,6 +625,9 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.Tensor.is_floating_point", call_is_floating_point},
       {"torch.is_floating_point", call_is_floating_point},
       {"torch.Tensor.is_complex", call_is_complex},
+      {"torch.cat", call_cat},
+      {"torch.concat", call_cat},
+      {"torch.concatenate", call_cat},
       {"torch.is_complex", call_is_complex},
       {"torch.is_tensor", call_is_tensor},
       {"torch.Tensor.is_contiguous", call_is_contiguous},
