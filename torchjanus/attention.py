@@ -44,5 +44,6 @@ def attention(
     # A query that sees no key has weights and gradients of zero, not NaN.
     is_blind = (scores == float("-inf")).all(-1, keepdim=True)
     weights = torch.softmax(torch.where(is_blind, 0.0, scores), -1)
-    weights = torch.where(is_blind, 0.0, weights)
+    # ATen's weights lie in order, which decides what is drawn for which. Of sizes that vary the front end can't tell.
+    weights = torch.where(is_blind, 0.0, weights).contiguous()
     return torch.matmul(dropout(weights, drop, training=True), value)

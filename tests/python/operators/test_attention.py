@@ -74,6 +74,23 @@ def test_lengths_that_vary():
     return Program(step, [(torch.randn(2, each, 4),) for each in lengths], [weight])
 
 
+@differential(hits=2)
+def test_lengths_and_masks_that_vary():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.2, batch_first=True)
+
+    def step(x):
+        layer.zero_grad()
+        size = x.size(1)
+        mask = torch.triu(torch.ones(size, size, dtype=torch.bool), diagonal=1)
+        loss = layer(x, mask, torch.arange(size) >= x[:, :1, 0] * 100 + size - 2).square().mean()
+        loss.backward()
+        return loss.detach()
+
+    sizes = [(2, 5), (2, 5), (3, 6), (4, 5), (3, 8), (2, 7), (5, 3), (4, 9), (3, 4)]
+    calls = [(torch.rand(*each, 8),) for each in sizes]
+    return Program(step, calls, list(layer.parameters()))
+
+
 @pytest.mark.parametrize("heads", [1, 4])
 @differential()
 def test_layer_of_a_transformer(heads):
