@@ -86,6 +86,12 @@ def can_be_parted(body: Sequence[ast.stmt]) -> bool:
     return not contains(body, *_DECLARATIONS, into_loops=True)
 
 
+class Unconverted:
+    """In the place of a region, where code was pickled by value: its statements run as they stand."""
+
+    enter = int  # gives _PLAIN, without a frame that a debugger would stop in
+
+
 class RegionBuilder:
     """Makes the regions of one file. `constants` maps placeholders to the objects that replace them."""
 

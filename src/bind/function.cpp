@@ -408,9 +408,28 @@ PyObject* represent(PyObject* object) {
   return PyUnicode_FromFormat("<torchjanus.Function of %R>", as_function(object)->wrapped);
 }
 
-/// Pickles by reference, as functions are.
-PyObject* reduce(PyObject* object, PyObject* /*protocol*/) {
-  return PyObject_GetAttrString(object, "__qualname__");
+/// Calls a function of torchjanus/pickling.py with the Function and what it wraps.
+PyObject* ask_pickling(const char* what, PyObject* object, PyObject* argument = nullptr) {
+  try {
+    const python::Object ask = python::import_attribute("torchjanus.pickling", what);
+    PyObject* const wrapped = as_function(object)->wrapped;
+    return (argument == nullptr ? python::call(ask.get(), {object, wrapped})
+                                : python::call(ask.get(), {object, wrapped, argument}))
+        .release();
+  } catch (const python::ErrorSet&) {
+    return nullptr;
+  }
+}
+
+PyObject* reduce(PyObject* object, PyObject* protocol) {
+  return ask_pickling("reduce", object, protocol);
+}
+PyObject* deep_copy(PyObject* object, PyObject* memo) {
+  return ask_pickling("deep_copy", object, memo);
+}
+PyObject* shallow_copy(PyObject* object, PyObject* /*unused*/) { return Py_NewRef(object); }
+PyObject* for_pickles(PyObject* object, void* /*unused*/) {
+  return ask_pickling("copy_of", object);
 }
 
 PyObject* stats(PyObject* object, PyObject* /*unused*/) {
@@ -425,8 +444,8 @@ PyObject* graph_text(PyObject* object, PyObject* /*unused*/) { return render("gr
 constexpr const char* kDoc = R"(What `torchjanus.function` gives.
 
 It takes the place of a function or method, or of a module's call, and behaves as that: it binds as
-a method, has its name, docstring, signature and attributes, and is pickled by reference. Calls take
-what the function takes, give what it gives, and raise what it raises.
+a method, has its name, docstring, signature and attributes, and is copied and pickled as the function
+would be. Calls take what the function takes, give what it gives, and raise what it raises.
 
 Args:
     wrapped: What is converted: a callable.
@@ -451,6 +470,8 @@ It has what `stats` gives, and `cache`, a list of the graphs with their assumpti
 Its keys may change between versions.
 )"},
     {"__reduce_ex__", reduce, METH_O, nullptr},
+    {"__copy__", shallow_copy, METH_NOARGS, nullptr},
+    {"__deepcopy__", deep_copy, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {
@@ -462,6 +483,7 @@ PyMemberDef members[] = {
 
 PyGetSetDef properties[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {"_for_pickles", for_pickles, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},

@@ -802,6 +802,14 @@ PyObject* snapshot(PyObject* object, PyObject* /*unused*/) {
 PyObject* explain(PyObject* object, PyObject* /*unused*/) { return render("explain", object); }
 PyObject* graph_text(PyObject* object, PyObject* /*unused*/) { return render("graph", object); }
 
+/// Code that is pickled by value arrives without its regions, which know objects of this process.
+PyObject* reduce(PyObject* /*object*/, PyObject* /*protocol*/) {
+  return guarded([] {
+    const python::Object made = python::import_attribute("torchjanus.regions", "Unconverted");
+    return python::tuple({made, python::tuple({})}).release();
+  });
+}
+
 PyMethodDef methods[] = {
     {"enter", enter, METH_NOARGS, "Runs the statements as a graph if it can; what is to be done."},
     {"leave", leave, METH_NOARGS, "Ends a profile run."},
@@ -823,6 +831,7 @@ PyMethodDef methods[] = {
     {"graph", graph_text, METH_NOARGS, "The graphs in the cache in their textual form."},
     {"stats", stats, METH_NOARGS, "Counters, durations in milliseconds, and reasons, as a dict."},
     {"snapshot", snapshot, METH_NOARGS, "Everything that explain() renders, as a dict."},
+    {"__reduce_ex__", reduce, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef properties[] = {

@@ -427,6 +427,12 @@ PyMethodDef method(const char* name, Hook* function) {
   return {name, reinterpret_cast<PyCFunction>(slot(function)), METH_FASTCALL, nullptr};
 }
 
+/// Pickled with the code of a region, which needs no hooks where it is read
+/// (torchjanus/regions.py).
+PyObject* hooks_reduce(PyObject* /*hooks*/, PyObject* /*protocol*/) {
+  return Py_BuildValue("(O())", Py_TYPE(Py_None));
+}
+
 PyTypeObject* hooks_type() {
   static PyMethodDef methods[] = {method(hook::value, hook_value),
                                   method(hook::callee, hook_callee),
@@ -440,6 +446,7 @@ PyTypeObject* hooks_type() {
                                   method(hook::enter, hook_enter),
                                   method(hook::again, hook_again),
                                   method(hook::done, hook_done),
+                                  {"__reduce_ex__", hooks_reduce, METH_O, nullptr},
                                   {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot slots[] = {{Py_tp_methods, methods}, {0, nullptr}};
   static PyType_Spec spec = {"torchjanus._core.Hooks", sizeof(HooksObject), 0,
