@@ -20,6 +20,7 @@ from . import _core, installed
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.While)
 _PLAIN, _RAN, _PROFILE, _CUT = range(4)  # results of Region.enter() and Region.ran()
+_NOWHERE = {"lineno": -1, "end_lineno": -1, "col_offset": -1, "end_col_offset": -1}
 _DECLARATIONS = (ast.Global, ast.Nonlocal)
 _NEVER = (
     *_DECLARATIONS, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith,
@@ -254,10 +255,10 @@ class _RegionCode:
         cases = {
             _PLAIN: plain,
             _RAN: self._after_graph(-1, self.original),
-            _PROFILE: [self._finally(profiled, "leave")],
+            _PROFILE: [self._ended_by_region(profiled)],
         }
         if self.region.can_be_cut():
-            cases[_CUT] = [self._finally(self._cut(), "end")]
+            cases[_CUT] = [self._ended_by_region(self._cut())]
         return _match(self._call("enter"), cases)
 
     def _cut(self) -> list[ast.stmt]:
@@ -312,8 +313,10 @@ class _RegionCode:
             one_by_one.append(ast.If(self._call("gives", number), [assign], delete))
         return [ast.If(self._call("gives_all", index), [together], one_by_one)]
 
-    def _finally(self, body: list[ast.stmt], method: str) -> ast.stmt:
-        return ast.Try(body=body, handlers=[], orelse=[], finalbody=[ast.Expr(self._call(method))])
+    def _ended_by_region(self, body: list[ast.stmt]) -> ast.stmt:
+        """`with R: body`, at no line, so that a debugger which steps does not stop there."""
+        region = ast.Constant(self.placeholder, **_NOWHERE)
+        return ast.With([ast.withitem(region)], body, **_NOWHERE)
 
     def _call(self, method: str, *arguments: int) -> ast.Call:
         function = ast.Attribute(ast.Constant(self.placeholder), method, ast.Load())
@@ -379,13 +382,16 @@ def _is_among(name: str, names: set[str]) -> bool:
 
 
 def _located(made: ast.stmt, statement: ast.stmt) -> ast.stmt:
-    """`made`, where nodes without a place (not the user's) get the place of `statement`."""
+    """`made`, where nodes without a place (not the user's) get the place where `statement` begins."""
+    line, column = statement.lineno, statement.col_offset
+    place = {"lineno": line, "end_lineno": line, "col_offset": column, "end_col_offset": column}
     waiting: list[ast.AST] = [made]
     while waiting:
         node = waiting.pop()
         if "lineno" in node._attributes:
             if hasattr(node, "lineno"):
                 continue  # and so have all nodes in it
-            ast.copy_location(node, statement)
+            for name, value in place.items():
+                setattr(node, name, value)
         waiting.extend(ast.iter_child_nodes(node))
     return made

@@ -10,20 +10,19 @@
 //       if R.broke(-1): break
 //       if R.returned(-1): return R.returned_value()
 //     case 2:                             # S is profiled
-//       try: <instrumented S>
-//       finally: R.leave()
+//       with R: <instrumented S>
 //     case 3:                             # S is cut
-//       try:
+//       with R:
 //         match R.ran(0):                 # for each statement
 //           case 0: <the first statement>     # with the bodies in it cut in turn
 //           case 1: ...                       # it was part of a graph: its variables, as above
 //           case 2: <the first statement, instrumented>
-//       finally: R.end()
 //
-// At module level enter() and ran() set the globals themselves. Several threads may be between
+// `with` leaves a frame that an exception ends at the line that raised it, which `finally` would
+// not. At module level enter() and ran() set the globals themselves. Several threads may be between
 // these calls at once, and S may recurse. So each thread has its own results, and stacks of the
 // open profile runs and of the open runs of cut statements. A KeyboardInterrupt between a call and
-// its `try` leaves an element on a stack; runs of cut statements know their frame, so that such an
+// its `with` leaves an element on a stack; runs of cut statements know their frame, so that such an
 // element is recognised.
 #include "bind/region.h"
 
@@ -386,17 +385,12 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
   });
 }
 
-PyObject* leave(PyObject* object, PyObject* /*unused*/) {
-  return guarded([&]() -> PyObject* {
-    RegionState& state = state_of(object);
-    Place& place = state.here();
-    if (!place.profile_starts.empty()) {
-      speculate::ProfileRun::end();
-      state.dispatcher.profile_finished(speculate::now() - place.profile_starts.back());
-      place.profile_starts.pop_back();
-    }
-    Py_RETURN_NONE;
-  });
+void end_profile(RegionState& state) {
+  Place& place = state.here();
+  if (place.profile_starts.empty()) return;
+  speculate::ProfileRun::end();
+  state.dispatcher.profile_finished(speculate::now() - place.profile_starts.back());
+  place.profile_starts.pop_back();
 }
 
 // --- running cut statements ----------------------------------------------------------------------
@@ -513,21 +507,33 @@ void end_timed(RegionState& state, const Activation& activation) {
     state.measurement->ended(state.at_module_level);
 }
 
-PyObject* end(PyObject* object, PyObject* /*unused*/) {
+void end_activation(RegionState& state) {
+  if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0) {
+    state.is_plain = will_not_run_as_graphs(state);
+    if (state.is_plain) state.dispatcher.account.give_up(spent_on(state));
+  }
+  Activation* activation = current_activation(state);
+  finish_profile(*activation);
+  finish_statement(state, *activation);
+  const Activation ended = std::move(*activation);
+  state.here().activations.pop_back();
+  ended.whole.leave_out();
+  if (ended.is_timed) end_timed(state, ended);
+}
+
+PyObject* begin_with(PyObject* /*object*/, PyObject* /*unused*/) { Py_RETURN_NONE; }
+
+/// Ends what enter() has begun in this frame: a run of the cut statements, or a profile run.
+PyObject* end_with(PyObject* object, PyObject* const* /*error*/, Py_ssize_t /*count*/) {
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
-    if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0) {
-      state.is_plain = will_not_run_as_graphs(state);
-      if (state.is_plain) state.dispatcher.account.give_up(spent_on(state));
-    }
-    if (Activation* activation = current_activation(state)) {
-      finish_profile(*activation);
-      finish_statement(state, *activation);
-      const Activation ended = std::move(*activation);
-      state.here().activations.pop_back();
-      ended.whole.leave_out();
-      if (ended.is_timed) end_timed(state, ended);
-    }
+    const auto is_of_frame = [frame = PyEval_GetFrame()](const Activation& each) {
+      return each.frame == frame;
+    };
+    if (std::ranges::any_of(state.here().activations, is_of_frame))
+      end_activation(state);
+    else
+      end_profile(state);
     Py_RETURN_NONE;
   });
 }
@@ -812,9 +818,10 @@ PyObject* reduce(PyObject* /*object*/, PyObject* /*protocol*/) {
 
 PyMethodDef methods[] = {
     {"enter", enter, METH_NOARGS, "Runs the statements as a graph if it can; what is to be done."},
-    {"leave", leave, METH_NOARGS, "Ends a profile run."},
+    {"__enter__", begin_with, METH_NOARGS, nullptr},
+    {"__exit__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(end_with)),
+     METH_FASTCALL, "Ends a profile run or a run of the cut statements."},
     {"ran", ran, METH_O, "Cut: whether statement i has run in a graph, or what is to be done."},
-    {"end", end, METH_NOARGS, "Ends a run of the cut statements."},
     {"gives_all", gives_all, METH_O, "Whether a graph set all that statement i (-1: any) binds."},
     {"values", values, METH_O, "The values of what statement i (-1: any) binds."},
     {"gives", gives, METH_O, "Whether a graph set variable k."},

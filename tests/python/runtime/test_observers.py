@@ -1,5 +1,6 @@
 """Debuggers, profilers, coverage and test frameworks that look at converted code, or rewrite it."""
 
+import bdb
 import cProfile
 import io
 import json
@@ -9,6 +10,7 @@ import pstats
 import subprocess
 import sys
 import textwrap
+import types
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import pytest
 
 import torch
 import torchjanus
+from torchjanus import script
 
 TRAINING = """
 import torch
@@ -213,3 +216,77 @@ def test_modules_of_namespace_packages_and_of_zip_archives(tmp_path: Path) -> No
     again = ran(tmp_path, "-m", "torchjanus", "run", "--stats", "again.json", "-m", "spread")
     assert again == expected
     assert hits(tmp_path / "again.json") > 100
+
+
+STEPPED = """
+def main():
+    for i in range(12):
+        loss = model(x).square().mean()
+        {cut}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if i == 10:
+            stop()
+            after = i
+    return loss.item()
+"""
+
+
+@pytest.mark.parametrize("cut", ["pass", "print(hash('a'))"], ids=["whole", "cut"])
+def test_a_debugger_that_stops_in_a_loop_steps_as_it_does_eagerly(cut: str, tmp_path: Path) -> None:
+    file = tmp_path / "stepped.py"
+    file.write_text(STEPPED.format(cut=cut))
+
+    class Stepper(bdb.Bdb):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lines: list[int] = []
+
+        def user_line(self, frame: Any) -> None:
+            if frame.f_code.co_name == "main":
+                self.lines.append(frame.f_lineno)
+            self.set_next(frame)
+
+    def stepped(code: types.CodeType) -> tuple[list[int], float]:
+        torch.manual_seed(0)
+        model, stepper = torch.nn.Linear(3, 3).double(), Stepper()
+        found: dict[str, Any] = {
+            "model": model, "optimizer": torch.optim.SGD(model.parameters(), 0.1),
+            "x": torch.ones(2, 3).double(), "stop": lambda: stepper.set_trace(sys._getframe(1)),
+        }  # fmt: skip
+        exec(code, found)
+        try:
+            return stepper.lines, found["main"]()
+        finally:
+            sys.settrace(None)
+
+    text = file.read_text()
+    eager = stepped(compile(text, str(file), "exec"))
+    assert stepped(script.compile_script(text, str(file))) == eager
+    assert len(eager[0]) > 8
+
+
+@pytest.mark.parametrize("step", range(8))
+def test_a_frame_that_an_exception_ended_is_at_its_line(step: int, tmp_path: Path) -> None:
+    file = tmp_path / "raises.py"
+    file.write_text(
+        STEPPED.format(cut="print(hash('a'))").replace("stop()", "1 / 0").replace(
+            "i == 10", f"i == {step}"
+        )
+    )  # fmt: skip
+
+    def line_at_the_end(code: types.CodeType) -> tuple[int, int]:
+        model = torch.nn.Linear(3, 3).double()
+        found: dict[str, Any] = {
+            "model": model, "optimizer": torch.optim.SGD(model.parameters(), 0.1),
+            "x": torch.ones(2, 3).double(),
+        }  # fmt: skip
+        exec(code, found)
+        with pytest.raises(ZeroDivisionError) as raised:
+            found["main"]()
+        last = raised.tb.tb_next
+        return last.tb_lineno, last.tb_frame.f_lineno
+
+    text = file.read_text()
+    assert line_at_the_end(script.compile_script(text, str(file))) == (10, 10)
