@@ -1,5 +1,6 @@
 """Counters of the processes that a program starts: each writes a file of its own beside the parent's."""
 
+import contextlib
 import json
 import multiprocessing.util
 import os
@@ -7,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from . import _core, report
+from .snapshots import Snapshot
 
 
 class StatsFiles:
     """Writes `file` at the end of this process, and `file.<pid>` at the end of a child that called something converted.
 
-    Children are those of `os.fork` that end as the program does, and those of `multiprocessing` that are forked or
-    spawned.
+    Children are those of `os.fork` that end as the program does, and those of `multiprocessing` and `subprocess`.
     """
 
     def __init__(self, file: Path, parent: int | None = None) -> None:
@@ -36,12 +37,27 @@ class StatsFiles:
 
     def write(self) -> None:
         """Writes the counters of the running process."""
+        told = report.stats_all() | {"children": self.of_children()}
         if self.process == self.parent:
-            told = report.stats_all() | {"children": self.of_children()}
             self.file.write_text(json.dumps(told, indent=1))
-        elif _calls() > self.calls_before:
-            told = report.stats_all() | {"parent": self.parent}
-            self._of(self.process).write_text(json.dumps(told, indent=1))
+        elif told["children"] or _calls() > self.calls_before:
+            with contextlib.suppress(
+                FileNotFoundError
+            ):  # the program ended, and took its folder with it
+                self._of(self.process).write_text(
+                    json.dumps(told | {"parent": self.parent}, indent=1)
+                )
+
+    def told_by_children(self) -> dict[int, list[Snapshot]]:
+        """What was converted in the processes that ended before this one, by their numbers; theirs, too."""
+        told: dict[int, list[Snapshot]] = {}
+        waiting = self.of_children()
+        while waiting:
+            file = Path(waiting.pop(0))
+            found = json.loads(file.read_text())
+            told[int(file.suffix[1:])] = found["functions"]
+            waiting += found["children"]
+        return told
 
     def of_children(self) -> list[str]:
         """The files that children of this process have written."""

@@ -1,18 +1,19 @@
 """The command line: `torchjanus run [--explain] SCRIPT ARGS…` runs a script with its loops as graphs."""
 
 import argparse
-import atexit
+import contextlib
 import importlib.machinery
 import importlib.util
 import os
 import signal
 import sys
+import tempfile
 import time
 import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import __version__, children, history, importing, report, spawned
+from . import __version__, children, importing, report, spawned
 
 
 def parser() -> argparse.ArgumentParser:
@@ -53,16 +54,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: The script's own, or for a wrong command line.
     """
     options = parser().parse_args(arguments)
-    files = children.StatsFiles(options.stats) if options.stats else None
-    start = time.perf_counter()
-    try:
-        return _run(options.script, options.arguments, options.stats, is_module=options.module)
-    finally:
-        if options.explain:
-            sys.stdout.flush()
-            print(report.explain_all(time.perf_counter() - start), file=sys.stderr)
-        if files:
-            files.write()
+    with contextlib.ExitStack() as ends:
+        stats = options.stats
+        if stats is None and options.explain:
+            folder = ends.enter_context(
+                tempfile.TemporaryDirectory("torchjanus", ignore_cleanup_errors=True)
+            )
+            stats = Path(folder, "stats")
+        files = children.StatsFiles(stats) if stats else None
+        start = time.perf_counter()
+        try:
+            return _run(options.script, options.arguments, stats, is_module=options.module)
+        finally:
+            if options.explain and files:
+                sys.stdout.flush()
+                took = time.perf_counter() - start
+                print(report.explain_all(took, files.told_by_children()), file=sys.stderr)
+            if files:
+                files.write()
 
 
 def _run(name: str, arguments: Sequence[str], stats: Path | None, *, is_module: bool) -> int:
@@ -99,9 +108,7 @@ def _run(name: str, arguments: Sequence[str], stats: Path | None, *, is_module: 
     # The program of `-m pytest` is what lies where it is started, as `python -m` imports it from there.
     started = [Path.cwd().resolve()] if is_module else []
     spawned.convert_from_here([path.resolve().parent, *started], stats)
-    past = history.History(path)
-    past.recall()
-    atexit.register(past.keep)
+    spawned.recall(path)
     sys.argv = [name if spec is None else file, *arguments]
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=file, __spec__=spec, __cached__=None, __annotations__={})

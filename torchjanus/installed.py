@@ -1,6 +1,7 @@
 """Where files lie that are not the program's own: Python's library and the installed packages."""
 
 import os
+import sys
 import sysconfig
 
 
@@ -9,5 +10,11 @@ def folders(*kinds: str) -> tuple[str, ...]:
     return tuple(sorted({f"{sysconfig.get_path(kind)}{os.sep}" for kind in kinds}))
 
 
-PACKAGES = folders("purelib", "platlib")
-ALL = folders("stdlib", "platstdlib", "purelib", "platlib")
+def _of_others() -> set[str]:
+    """Those of the user, and of the environment that this one extends: by the name that all of them have."""
+    names = {"site-packages", "dist-packages"}
+    return {os.path.join(each, "") for each in sys.path if os.path.basename(each) in names}
+
+
+PACKAGES = tuple(sorted({*folders("purelib", "platlib"), *_of_others()}))
+ALL = tuple(sorted({*folders("stdlib", "platstdlib"), *PACKAGES}))

@@ -20,7 +20,7 @@ from . import _core, installed
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.While)
 _PLAIN, _RAN, _PROFILE, _CUT = range(4)  # results of Region.enter() and Region.ran()
-_NOWHERE = {"lineno": -1, "end_lineno": -1, "col_offset": -1, "end_col_offset": -1}
+_NOWHERE: dict[str, Any] = {"lineno": -1, "end_lineno": -1, "col_offset": -1, "end_col_offset": -1}
 _DECLARATIONS = (ast.Global, ast.Nonlocal)
 _NEVER = (
     *_DECLARATIONS, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith,

@@ -3,7 +3,7 @@
 import ast
 import linecache
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 
 from . import _core
 from .snapshots import cuts, duration, leaves, was_called
-from .summary import first_screen
+from .summary import first_screen, of_child
 
 # Of several marks on a line, the last one in this order is shown.
 _MARKS = {"constant": "folded", "graph": "graph", "effect": "after run", "assumed": "assumed"}
@@ -37,11 +37,19 @@ def explain(converted: _core.Function | _core.Region) -> Shown:
     return Shown(_explain(converted.snapshot()))
 
 
-def explain_all(seconds: float | None = None) -> Shown:
-    """The reports on all functions and regions of the process, which has run for so long."""
+def explain_all(
+    seconds: float | None = None, children: Mapping[int, list[dict[str, Any]]] | None = None
+) -> Shown:
+    """The reports on all functions and regions of the process, which has run for so long.
+
+    `children`: what was converted in processes that it started, by their numbers.
+    """
     snapshots = _core.all_snapshots()
     told = [each for each in snapshots if was_called(each) or each["reasons"]]
-    parts = [first_screen(snapshots, _core.seen_by_watch(), seconds), *map(_explain, told)]
+    parts = [first_screen(snapshots, _core.seen_by_watch(), seconds)]
+    if children:
+        parts.append("\n".join(of_child(number, each) for number, each in children.items()))
+    parts += map(_explain, told)
     return Shown("\n\n".join(parts))
 
 

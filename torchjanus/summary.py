@@ -86,6 +86,12 @@ def first_screen(
     )
 
 
+def of_child(number: int, functions: list[Snapshot]) -> str:
+    """A line about a process that the program started."""
+    running = [each for each in functions if _hits([each])]
+    return _share(functions, running, None).replace("torchjanus:", f"process {number}:", 1)
+
+
 # --- how much, and how fast -----------------------------------------------------------------------
 
 
