@@ -74,10 +74,17 @@ std::vector<Object> active_frames() {
   return frames;
 }
 
+bool is_of_importlib(PyFrameObject* frame) {
+  return file_of(code_of(frame).get()).starts_with("<frozen importlib");
+}
+
 bool is_importing(const std::vector<Object>& frames) {
-  return std::ranges::any_of(frames, [](const Object& frame) {
-    return file_of(code_of(raw(frame)).get()).starts_with("<frozen importlib");
-  });
+  return std::ranges::any_of(frames,
+                             [](const Object& frame) { return is_of_importlib(raw(frame)); });
+}
+
+std::string name_of(PyObject* code) {
+  return speculate::text_of(reinterpret_cast<PyCodeObject*>(code)->co_name);
 }
 
 /// The regions that were put into this code.
@@ -129,7 +136,8 @@ class Watch {
   bool is_due();
   void open(const std::vector<Object>& active);
   void enter(PyFrameObject* frame);
-  void remember(const Object& code);
+  void remember(PyFrameObject* frame, const Object& code);
+  void note_callers_of_module(PyFrameObject* frame);
   bool is_covered(PyFrameObject* caller) const;
   void close();
   void convert_repeated();
@@ -150,6 +158,8 @@ class Watch {
     std::vector<Object> regions;
   };
   std::unordered_map<const void*, Known> known_;
+  /// Functions that run whole programs or cells of notebooks.
+  std::unordered_map<const void*, Object> run_modules_;
   WatchReport seen_;
   std::vector<ExpectedEntryPoint> expected_;  ///< those that are not defined yet
   Py_ssize_t modules_ = 0;                    ///< loaded when these were looked for last
@@ -225,7 +235,7 @@ void Watch::open(const std::vector<Object>& active) {
   std::vector<CallTree::Active> calls;
   for (size_t i = 0; i < active.size(); ++i) {
     const Object code = code_of(raw(active[i]));
-    remember(code);
+    remember(raw(active[i]), code);
     calls.push_back({code.get(), i > 0 && is_covered(raw(active[i - 1]))});
   }
   opened_ = now();
@@ -251,15 +261,27 @@ void Watch::on_event(PyFrameObject* frame, int event, PyObject* argument) {
 
 void Watch::enter(PyFrameObject* frame) {
   const Object code = code_of(frame);
-  remember(code);
+  remember(frame, code);
   // The caller's frame is only made where it is needed.
   const auto caller = codes_.find(tree_.innermost());
   const bool may_be = caller != codes_.end() && !caller->second.regions.empty();
   tree_.enter(code.get(), now(), may_be && is_covered(raw(caller_of(frame))));
 }
 
-void Watch::remember(const Object& code) {
-  if (!codes_.contains(code.get())) codes_[code.get()] = {code, regions_in(code.get())};
+void Watch::remember(PyFrameObject* frame, const Object& code) {
+  if (codes_.contains(code.get())) return;
+  codes_[code.get()] = {code, regions_in(code.get())};
+  if (name_of(code.get()) == "<module>") note_callers_of_module(frame);
+}
+
+/// What calls `exec` with the code of a module runs a program: it is no step of one. An import
+/// within a step runs a module, too.
+void Watch::note_callers_of_module(PyFrameObject* frame) {
+  for (Object caller = caller_of(frame); caller && !is_of_importlib(raw(caller));
+       caller = caller_of(raw(caller))) {
+    const Object code = code_of(raw(caller));
+    run_modules_.emplace(code.get(), code);
+  }
 }
 
 /// Whether what the caller calls now may be part of a graph, by a region around that call.
@@ -315,8 +337,8 @@ CallTree::Choice Watch::choose(PyObject* code) {
     });
     return is_open ? Choice::skip : Choice::below;
   }
-  const auto* fields = reinterpret_cast<PyCodeObject*>(code);
-  const std::string name = speculate::text_of(fields->co_name);
+  if (run_modules_.contains(code)) return Choice::below;
+  const std::string name = name_of(code);
   if (name == "__init__") return Choice::skip;  // the program is still being set up
   if (name.starts_with('<')) return Choice::below;
   const std::string file = file_of(code);

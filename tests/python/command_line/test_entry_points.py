@@ -248,3 +248,26 @@ def test_what_a_loop_of_the_program_calls_is_left_to_its_region(
     assert loop["hits"] > 400
     assert not {"Net.loss", "Net.forward"} & {each["name"] for each in functions}
     assert not [each for each in loop["reasons"] if "__code__" in each["sentence"]]
+
+
+def test_what_runs_cells_of_programs_is_left_alone(package: Path, tmp_path: Path) -> None:
+    (package / "cells.py").write_text(
+        "class Shell:\n"
+        "    def run_cell(self, code):\n        exec(code, self.names)\n"
+        "    def run_all(self, cells):\n        for each in cells:\n            self.run_cell(each)\n"
+    )
+    functions = run_both(
+        PROGRAM
+        + """
+import cells
+
+shell = cells.Shell()
+shell.names = {"trainer": Trainer(model, optimizer), "data": data}
+text = "for batch in data[:6]: trainer.training_step(batch)"
+shell.run_all([compile(text, "cell", "exec")] * 150)
+""",
+        package,
+        tmp_path,
+    )
+    found = hits(functions)
+    assert "Shell.run_cell" not in found and found["Trainer.training_step"] > 0
