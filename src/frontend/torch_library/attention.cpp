@@ -99,13 +99,14 @@ Value call_attention(Interpreter& interpreter, const CallArguments& arguments) {
   const std::optional<Attention> attention = attention_of(interpreter, arguments);
   if (!attention) return nullptr;
   CallArguments given;
-  given.positional = {attention->query,
-                      attention->key,
-                      attention->value,
-                      attention->mask == nullptr ? interpreter.none() : attention->mask,
-                      attention->dropout,
-                      interpreter.boolean(attention->is_causal),
-                      interpreter.constant(python::check(PyFloat_FromDouble(std::sqrt(attention->scale))))};
+  given.positional = {
+      attention->query,
+      attention->key,
+      attention->value,
+      attention->mask == nullptr ? interpreter.none() : attention->mask,
+      attention->dropout,
+      interpreter.boolean(attention->is_causal),
+      interpreter.constant(python::check(PyFloat_FromDouble(std::sqrt(attention->scale))))};
   Value result = inline_function(interpreter, program, nullptr, given);
   if (auto output = shared_as<Tensor>(result); output->requires_grad)
     output->produced_by = describe_call(interpreter, imported(kCallable), arguments, 0);

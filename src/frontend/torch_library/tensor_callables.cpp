@@ -258,9 +258,9 @@ Value call_type_as(Interpreter& interpreter, const Arguments& arguments) {
   auto self = self_of(arguments);
   if (self == nullptr || arguments.positional.size() != 2) return nullptr;
   auto* other = as<Tensor>(arguments.positional[1]);
-  return other == nullptr ? nullptr
-                          : convert(interpreter, self, other->value->type.dtype, false,
-                                    interpreter.none());
+  return other == nullptr
+             ? nullptr
+             : convert(interpreter, self, other->value->type.dtype, false, interpreter.none());
 }
 
 /// Tensor.type of a dtype, or of a class such as torch.FloatTensor or its name; without any it is
