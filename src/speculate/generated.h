@@ -104,7 +104,7 @@ struct Template {
     replay,  ///< None: effects of loop iterations in order. `children[0]` lists which of the other
              ///< children comes next; each of them is as `each` and advances by one position
     instance,  ///< an object of the class `object`: `children` are names and values of attributes,
-               ///< from `index` on keys and items
+               ///< from `index` on keys and items of a dict, or one list of the elements of a list
     unbound,   ///< a variable that has no value
     shared,    ///< the same object as the template whose `place` is `index` (aliases, cycles)
   };

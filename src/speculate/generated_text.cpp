@@ -106,7 +106,7 @@ class TemplateText {
   }
 
   /// Pairs of an instance: the first `attributes` children are attributes, the others keys and
-  /// items.
+  /// items, or a list.
   std::string pairs(const Template& form, size_t attributes) const {
     std::vector<std::string> parts;
     for (size_t i = 0; i + 1 < form.children.size(); i += 2) {
@@ -114,6 +114,7 @@ class TemplateText {
       parts.push_back(i < attributes ? cat(text_of(name.object.get()), "=", (*this)(value))
                                      : cat((*this)(name), ": ", (*this)(value)));
     }
+    if (form.children.size() % 2 != 0) parts.push_back((*this)(form.children.back()));
     return joined(parts);
   }
 

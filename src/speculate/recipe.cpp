@@ -128,6 +128,12 @@ int set_own_item(PyObject* dict, PyObject* key, PyObject* value) {
   return python::class_in_c(Py_TYPE(dict))->tp_as_mapping->mp_ass_subscript(dict, key, value);
 }
 
+/// Appends the elements to an object whose class is derived from list, past its overrides.
+int add_elements(PyObject* object, PyObject* elements) {
+  const Py_ssize_t length = PyList_GET_SIZE(object);
+  return PyList_SetSlice(object, length, length, elements);
+}
+
 }  // namespace
 
 python::Object Recipe::build_shell() const {
@@ -161,6 +167,7 @@ void Recipe::fill(PyObject* shell, std::span<const python::Object> parts) const 
       python::check_status(kind_ == Kind::dict ? PyDict_SetItem(shell, key, value)
                                                : set_own_item(shell, key, value));
   }
+  if (parts.size() % 2 != 0) python::check_status(add_elements(shell, parts.back().get()));
 }
 
 std::vector<python::Object> Recipe::build_children(const Given& given) const {

@@ -43,7 +43,7 @@ std::shared_ptr<Dictionary> with_values(const Dictionary& like, const std::vecto
 
 std::optional<std::vector<Value>> parts_of(const Value& value) {
   if (const auto* instance = as<Instance>(value))
-    return instance->items == nullptr ? std::optional(values_of(*instance->fields)) : std::nullopt;
+    return instance->is_attributes() ? std::optional(values_of(*instance->fields)) : std::nullopt;
   if (const auto* dictionary = as<Dictionary>(value))
     return is_plain(*dictionary) ? std::optional(values_of(*dictionary)) : std::nullopt;
   const auto* sequence = as<Sequence>(value);
@@ -118,7 +118,7 @@ bool are_of_one_form(const Value& a, const Value& b) {
            first->elements.size() == last->elements.size();
   const auto *one = as<Instance>(a), *other = as<Instance>(b);
   if (one != nullptr && other != nullptr)
-    return one->type.is(other->type.get()) && one->items == nullptr && other->items == nullptr &&
+    return one->type.is(other->type.get()) && one->is_attributes() && other->is_attributes() &&
            have_same_keys(*one->fields, *other->fields);
   const auto *before = as<Dictionary>(a), *after = as<Dictionary>(b);
   return before != nullptr && after != nullptr && have_same_keys(*before, *after);

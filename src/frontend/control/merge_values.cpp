@@ -153,9 +153,9 @@ Value Merger::only(size_t side, const Value& value) {
   auto* sequence = as<Sequence>(value);
   if (sequence != nullptr && sequence->elements.rolled() != nullptr) sequence = nullptr;
   const auto* instance = as<Instance>(value);
-  auto* dictionary = instance == nullptr          ? as<Dictionary>(value)
-                     : instance->items == nullptr ? instance->fields.get()
-                                                  : nullptr;
+  auto* dictionary = instance == nullptr         ? as<Dictionary>(value)
+                     : instance->is_attributes() ? instance->fields.get()
+                                                 : nullptr;
   if ((sequence == nullptr || sequence->source != nullptr || sequence->viewed) &&
       (dictionary == nullptr || dictionary->source != nullptr))
     return alone(side, value);
@@ -226,6 +226,7 @@ Value Merger::new_alone(size_t side, const Value& value) {
   if (const auto* instance = as<Instance>(value)) {
     alone(side, instance->fields);
     if (instance->items != nullptr) alone(side, instance->items);
+    if (instance->elements != nullptr) alone(side, instance->elements);
     return value;
   }
   auto* sequence = as<Sequence>(value);

@@ -343,7 +343,8 @@ Value compute_binary(Interpreter& interpreter, Operator op, const Value& given_l
   if (Value result = class_union(interpreter, op, left, right)) return result;
   Value a = opened(interpreter, left), b = opened(interpreter, right);
   if (Value result = dictionary_union(interpreter, op, a, b)) return result;
-  if (as<Sequence>(a) != nullptr || as<Sequence>(b) != nullptr)
+  const bool is_object = as<Instance>(a) != nullptr || as<Instance>(b) != nullptr;
+  if (!is_object && (as<Sequence>(a) != nullptr || as<Sequence>(b) != nullptr))
     return sequence_binary(interpreter, op, a, b);
   return object_binary(interpreter, op, left, right);
 }

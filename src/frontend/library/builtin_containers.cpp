@@ -210,10 +210,21 @@ Value reversed_list(const std::shared_ptr<Sequence>& list) {
   });
 }
 
+/// The method of an object whose class is derived from list; null for any other.
+Value method_of_list(Interpreter& interpreter, const Value& value, const char* name) {
+  const bool is_object = as<Instance>(value) != nullptr || as<Known>(value) != nullptr;
+  PyTypeObject* const type = is_object ? class_of(value) : nullptr;
+  const bool is_derived =
+      type != nullptr && type != &PyList_Type && PyType_IsSubtype(type, &PyList_Type) != 0;
+  return is_derived ? special_method(interpreter, value, name) : nullptr;
+}
+
 Value call_reversed(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 1, 1, "reversed");
   if (Value result = by_own_method(interpreter, arguments, "__reversed__")) return result;
   const Value& value = arguments.positional[0];
+  if (const Value method = method_of_list(interpreter, value, "__reversed__"))
+    return call(interpreter, method, {});
   if (Value result = reversed_by_items(interpreter, value)) return result;
   // Python does not ask it for the elements in reverse.
   if (has_written_method(value, "__iter__")) refuse_arguments(interpreter, "reversed");

@@ -547,6 +547,7 @@ std::span<const SpecialCallable> builtin_callables() {
       {"builtins.object.__init__", call_object_init},
       {"builtins.object.__new__", call_object_new},
       {"builtins.dict.__new__", call_dict_new},
+      {"builtins.list.__new__", call_list_new},
       {"builtins.object.__getattribute__", call_object_getattribute},
       {"builtins.object.__setattr__", call_object_setattr},
       {"builtins.object.__delattr__", call_object_delattr},

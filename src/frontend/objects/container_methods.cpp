@@ -5,6 +5,7 @@
 #include <set>
 
 #include "frontend/control/symbolic_lists.h"
+#include "frontend/core/class_entry.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/operations.h"
@@ -18,6 +19,7 @@
 #include "frontend/objects/iteration.h"
 #include "frontend/objects/lengths.h"
 #include "frontend/objects/list_methods.h"
+#include "frontend/objects/lists.h"
 #include "frontend/objects/membership.h"
 #include "frontend/objects/set_methods.h"
 #include "frontend/objects/subscripts.h"
@@ -105,16 +107,14 @@ bool changes_items_alone(const Dictionary& items, PyObject* method, const std::s
   return name == "__init__" && arguments.positional.size() == 1 && arguments.keywords.empty();
 }
 
-/// The items of an object whose class is derived from dict or list, for a method that is called as
-/// `dict.method(object)`. Objects that existed before the call may be read; objects of the run,
-/// derived from dict, also changed. Null for others.
+/// What an object holds whose class is derived from dict or list, for a method that is called as
+/// `dict.method(object)`. A dict that existed before the call is only read. Null for others.
 Value items_for_method(Interpreter& interpreter, PyObject* method, const std::string& name,
                        const CallArguments& arguments) {
   static const std::set<std::string_view> reading = {
       "get", "keys", "values", "items", "__getitem__", "__contains__", "__len__", "__iter__"};
   const Value& self = arguments.positional[0];
-  if (PyDescr_TYPE(method) == &PyList_Type)
-    return reading.contains(name) ? held_elements(interpreter, self) : nullptr;
+  if (PyDescr_TYPE(method) == &PyList_Type) return held_elements(interpreter, self);
   if (name == "__getitem__" && special_method(interpreter, self, "__missing__") != nullptr)
     return nullptr;
   const auto* instance = as<Instance>(self);
@@ -123,6 +123,54 @@ Value items_for_method(Interpreter& interpreter, PyObject* method, const std::st
   const bool fits =
       reading.contains(name) || changes_items_alone(*instance->items, method, name, arguments);
   return fits ? instance->items : nullptr;
+}
+
+/// Whether an operator of a list may be asked before one of the other operand: that is a tuple, or
+/// a list whose class has no `__radd__`.
+bool comes_first(Interpreter& interpreter, const Value& other) {
+  PyTypeObject* const type = class_of(other);
+  if (type == &PyTuple_Type) return true;
+  if (type == &PyList_Type) return true;
+  return type != nullptr && PyType_IsSubtype(type, &PyList_Type) != 0 &&
+         class_entry(interpreter, type, "__radd__") == nullptr;
+}
+
+/// list + other, which goes by what both hold; null if the other is no list.
+Value joined_lists(Interpreter& interpreter, const Value& list, const Value& other) {
+  const Value whole = opened(interpreter, other);
+  const Value held = as<Sequence>(whole) != nullptr ? whole : held_elements(interpreter, other);
+  if (held == nullptr || !as<Sequence>(held)->is_list) return nullptr;
+  return binary(interpreter, syntax::Operator::Add, list, held);
+}
+
+Value extend_list(Interpreter& interpreter, const Value& list, const Value& other) {
+  return call(interpreter, builtin_method(interpreter, list, "extend"),
+              {.positional = {other}, .keywords = {}});
+}
+
+/// An operator of `self`, which holds the list; null if the method is none.
+Value call_list_operator(Interpreter& interpreter, const std::string& name, const Value& self,
+                         const std::shared_ptr<Sequence>& list, const Value& other) {
+  if (name == "__mul__" || name == "__rmul__" || name == "__imul__") {
+    if (class_of(other) != &PyLong_Type) return nullptr;
+    const Value repeated = binary(interpreter, syntax::Operator::Mult, list, other);
+    if (name != "__imul__") return repeated;
+    list->elements = as<Sequence>(repeated)->elements;
+    note_list_change(interpreter, *list);
+    return self;
+  }
+  if ((name != "__add__" && name != "__iadd__") || !comes_first(interpreter, other)) return nullptr;
+  if (name == "__add__") return joined_lists(interpreter, list, other);
+  extend_list(interpreter, list, other);
+  return self;
+}
+
+/// list.__init__: the elements that it had before are gone.
+Value fill_list(Interpreter& interpreter, const Value& list, const CallArguments& arguments) {
+  expect_count(interpreter, arguments, 1, 2);
+  call(interpreter, builtin_method(interpreter, list, "clear"), {});
+  if (arguments.positional.size() > 1) extend_list(interpreter, list, arguments.positional[1]);
+  return interpreter.none();
 }
 
 Value call_special(Interpreter& interpreter, const std::string& name,
@@ -143,6 +191,11 @@ Value call_special(Interpreter& interpreter, const std::string& name,
     update_dict(interpreter, given[0], items);
     return interpreter.none();
   }
+  if (name == "__init__" && as<Sequence>(given[0]) != nullptr)
+    return fill_list(interpreter, given[0], arguments);
+  if (name == "__reversed__" && given.size() == 1 && as<Sequence>(given[0]) != nullptr)
+    return call(interpreter, interpreter.constant_borrowed(imported("builtins.reversed")),
+                arguments);
   if (name == "__delitem__" && given.size() == 2) {
     delete_subscript(interpreter, given[0], given[1]);
     return interpreter.none();
@@ -188,11 +241,27 @@ Value call_container_function(Interpreter& interpreter, PyObject* callable,
   const auto* known = as<Known>(self);
   const bool is_of_program =
       known != nullptr && !is_plain_dict(known->object.get()) && !is_container_class(type);
+  if (is_of_program && PyDescr_TYPE(callable) == &PyList_Type && name == "append" &&
+      known->source != nullptr) {
+    expect_count(interpreter, arguments, 2, 2);
+    return grow_list(interpreter, *known, {arguments.positional[1]});
+  }
   if (is_of_program || as<Instance>(self) != nullptr)
     self = items_for_method(interpreter, callable, name, arguments);
   if (self == nullptr) return nullptr;
   CallArguments rest = arguments;
   rest.positional[0] = self;
+  const auto list = shared_as<Sequence>(self);
+  if (list != nullptr && list->is_list && rest.positional.size() > 1) {
+    // Where its own elements are added to a list, it is not asked for its iteration.
+    Value& last = rest.positional.back();
+    const Value& whole = arguments.positional[0];
+    const bool adds = name == "extend" || name == "__iadd__" || name == "__init__" ||
+                      (name == "__setitem__" && as<SliceValue>(rest.positional[1]) != nullptr);
+    if (adds && (last == whole || (known != nullptr && known_object(last) == known->object.get())))
+      last = list;
+    if (Value result = call_list_operator(interpreter, name, whole, list, last)) return result;
+  }
   if (name.starts_with("__")) return call_special(interpreter, name, rest);
   rest.positional.erase(rest.positional.begin());
   Value method = builtin_method(interpreter, self, name);

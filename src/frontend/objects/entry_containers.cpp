@@ -123,7 +123,7 @@ std::shared_ptr<Sequence> elements_at_entry(Interpreter& interpreter, const Know
 /// path were guarded by the other one, so both must lead to the same container.
 Value open_sequence(Interpreter& interpreter, const Known& known) {
   PyObject* object = known.object.get();
-  if ((!PyList_CheckExact(object) && !is_deque(object)) || known.source == nullptr)
+  if ((!PyList_Check(object) && !is_deque(object)) || known.source == nullptr)
     return elements_at_entry(interpreter, known);
   if (const Heap::List* open = interpreter.heap.list(object, known.source); open && open->shadow) {
     interpreter.assume_same_object(known.source, open->shadow->source);
@@ -195,10 +195,11 @@ Value open_container(Interpreter& interpreter, const Value& value) {
 }
 
 std::shared_ptr<Sequence> held_elements(Interpreter& interpreter, const Value& object) {
+  if (const auto* instance = as<Instance>(object)) return instance->elements;
   const auto* known = as<Known>(object);
   if (known == nullptr || known->source == nullptr || !PyList_Check(known->object.get()))
     return nullptr;
-  return elements_at_entry(interpreter, *known);
+  return shared_as<Sequence>(open_sequence(interpreter, *known));
 }
 
 std::shared_ptr<Dictionary> held_items(Interpreter& interpreter, const Value& object) {

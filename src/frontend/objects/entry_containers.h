@@ -15,8 +15,8 @@ Value open_container(Interpreter& interpreter, const Value& value);
 /// Opens a list, tuple or deque.
 Value open_sequence(Interpreter& interpreter, const Known& known);
 
-/// The elements of an object that existed before the call, of a class derived from list; null for
-/// any other object.
+/// What an object of a class derived from list holds, whatever methods the class has; null for any
+/// other object.
 std::shared_ptr<Sequence> held_elements(Interpreter& interpreter, const Value& object);
 
 /// What an object of a class derived from dict holds, whatever methods the class has; null for any

@@ -67,6 +67,8 @@ Object folded(Interpreter& interpreter, const Value& value) {
       if (shadow != value) return folded(interpreter, shadow);
       if (PySet_Check(known->object.get()))
         interpreter.refuse(ReasonCode::dynamic_value, "the elements of a set");
+      if (PyList_Check(known->object.get()) || PyDict_Check(known->object.get()))
+        interpreter.refuse(ReasonCode::dynamic_value, "what a container of a derived class holds");
       interpreter.assume_identity(*known);
     }
     if (is_computed_by_program(known->object.get()))

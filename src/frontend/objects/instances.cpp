@@ -13,6 +13,7 @@
 #include "frontend/objects/attribute_lookup.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/container_classes.h"
+#include "frontend/objects/entry_containers.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "frontend/values/operands.h"
@@ -29,22 +30,24 @@ PyObject* of_object(const char* name) {
   return PyDict_GetItemString(PyBaseObject_Type.tp_dict, name);
 }
 
-/// Whether an object of the class is its attributes, and items if it is a dict, and nothing else:
-/// no other base written in C, no destructor.
+/// Whether an object of the class is its attributes, and what it holds if it is a dict or list, and
+/// nothing else: no other base written in C, no destructor.
 bool is_plain_class(Interpreter& interpreter, PyTypeObject* type) {
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || Py_TYPE(type)->tp_call != PyType_Type.tp_call)
     return false;
   if ((type->tp_flags & Py_TPFLAGS_IS_ABSTRACT) != 0 || type->tp_itemsize != 0) return false;
   const PyTypeObject* const base = python::class_in_c(type);
-  if (base != &PyBaseObject_Type && base != &PyDict_Type && base != ordered_dict_type())
+  if (base != &PyBaseObject_Type && base != &PyDict_Type && base != &PyList_Type &&
+      base != ordered_dict_type())
     return false;
   return class_entry(interpreter, type, "__del__") == nullptr;
 }
 
-/// An object of a plain class, without attributes and items.
+/// An object of a plain class, without attributes, items and elements.
 std::shared_ptr<Instance> bare_instance(PyTypeObject* type) {
   auto made = std::make_shared<Instance>(Object::borrow(reinterpret_cast<PyObject*>(type)));
   PyTypeObject* const base = python::class_in_c(type);
+  if (base == &PyList_Type) made->elements = std::make_shared<Sequence>(true);
   if (base == &PyDict_Type) made->items = made_dict({});
   if (base == ordered_dict_type())
     made->items = made_dict(Object::borrow(reinterpret_cast<PyObject*>(base)));
@@ -73,7 +76,7 @@ bool initialise(Interpreter& interpreter, const std::shared_ptr<Instance>& insta
                 const CallArguments& arguments, bool has_written_constructor) {
   PyTypeObject* const type = class_of(instance);
   PyObject* const initialiser = class_entry(interpreter, type, "__init__");
-  if (instance->items != nullptr && is_of_class_in_c(type, initialiser, "__init__")) {
+  if (!instance->is_attributes() && is_of_class_in_c(type, initialiser, "__init__")) {
     call(interpreter, special_method(interpreter, instance, "__init__"), arguments);
     return true;
   }
@@ -135,7 +138,11 @@ Value make_instance(Interpreter& interpreter, const Known& type, const CallArgum
 namespace {
 
 Value make_bare(Interpreter& interpreter, const CallArguments& arguments, PyTypeObject* maker) {
-  if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
+  // Only list's own ignores what else it is given.
+  const bool takes_more = maker == &PyList_Type;
+  if (arguments.positional.empty() ||
+      (!takes_more && (arguments.positional.size() != 1 || !arguments.keywords.empty())))
+    return nullptr;
   PyObject* const known = known_object(arguments.positional[0]);
   if (known == nullptr || !PyType_Check(known)) return nullptr;
   auto* const type = reinterpret_cast<PyTypeObject*>(known);
@@ -154,6 +161,10 @@ Value call_object_new(Interpreter& interpreter, const CallArguments& arguments) 
 
 Value call_dict_new(Interpreter& interpreter, const CallArguments& arguments) {
   return make_bare(interpreter, arguments, &PyDict_Type);
+}
+
+Value call_list_new(Interpreter& interpreter, const CallArguments& arguments) {
+  return make_bare(interpreter, arguments, &PyList_Type);
 }
 
 Value make_namespace(Interpreter& interpreter, const CallArguments& arguments) {
@@ -222,6 +233,21 @@ Value by_contents(Interpreter& interpreter, PyObject* method, const Value& left,
   return result.is(Py_NotImplemented) ? nullptr : interpreter.constant(result);
 }
 
+/// What the value holds if it is a list, also of a class derived from list; else null.
+Value contents_of_list(Interpreter& interpreter, const Value& value) {
+  PyTypeObject* const type = class_of(value);
+  if (type == nullptr || PyType_IsSubtype(type, &PyList_Type) == 0) return nullptr;
+  const Value whole = opened(interpreter, value);
+  return as<Sequence>(whole) != nullptr ? whole : held_elements(interpreter, value);
+}
+
+/// Whether the class compares its objects, which are lists, by what they hold.
+bool compares_as_list(Interpreter& interpreter, PyTypeObject* type, CompareOperator op) {
+  const char* name = comparison_method(op);
+  return type != nullptr && PyType_IsSubtype(type, &PyList_Type) != 0 &&
+         class_entry(interpreter, type, name) == PyDict_GetItemString(PyList_Type.tp_dict, name);
+}
+
 /// Whether the class, one of C's, compares with objects of any other class: an array does.
 bool compares_with_all(const PyTypeObject* type) {
   const bool is_pythons = std::string_view(type->tp_name).find('.') == std::string_view::npos;
@@ -235,6 +261,11 @@ Value compare_by_left(Interpreter& interpreter, CompareOperator op, const Value&
   const bool is_object = as<Instance>(left) != nullptr || as<Known>(left) != nullptr;
   if (type == nullptr || as<Tensor>(left) != nullptr)
     interpreter.refuse(ReasonCode::expression, "the comparison of objects");
+  if (compares_as_list(interpreter, type, op)) {
+    const Value other = contents_of_list(interpreter, right);
+    return other == nullptr ? nullptr
+                            : compare(interpreter, op, contents_of_list(interpreter, left), other);
+  }
   // A number, text or container says nothing of objects of other classes.
   if (!is_object) return nullptr;
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) {

@@ -13,9 +13,11 @@ Value make_instance(Interpreter& interpreter, const Known& type, const CallArgum
 Value call_constructor(Interpreter& interpreter, const Known& type, PyObject* constructor,
                        const CallArguments& arguments);
 
-/// object.__new__(class) and dict.__new__(class), of a plain class; null for others.
+/// object.__new__(class), dict.__new__(class) and list.__new__(class), of a plain class; null for
+/// others.
 Value call_object_new(Interpreter& interpreter, const CallArguments& arguments);
 Value call_dict_new(Interpreter& interpreter, const CallArguments& arguments);
+Value call_list_new(Interpreter& interpreter, const CallArguments& arguments);
 
 /// types.SimpleNamespace(**attributes); null for other arguments.
 Value make_namespace(Interpreter& interpreter, const CallArguments& arguments);

@@ -266,7 +266,7 @@ Value sequence_method(const std::shared_ptr<Sequence>& sequence, const std::stri
 
 Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value> elements) {
   Heap::List& list = interpreter.heap.list_of(known.object.get(), known.source);
-  if (PyList_CheckExact(known.object.get())) note_length(interpreter, known.source);
+  if (PyList_Check(known.object.get())) note_length(interpreter, known.source);
   for (const Value& element : elements)
     append(interpreter, list.shadow != nullptr ? *list.shadow : *list.appended, element);
   if (list.shadow != nullptr) trim_deque(*list.shadow, true);

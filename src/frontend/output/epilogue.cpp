@@ -124,6 +124,7 @@ void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
   if (const auto* instance = as<Instance>(value)) {
     collect_tensors(instance->fields, tensors, seen);
     collect_tensors(instance->items, tensors, seen);
+    collect_tensors(instance->elements, tensors, seen);
   }
   if (const auto* method = as<Method>(value)) collect_tensors(method->self, tensors, seen);
   if (const auto* closure = as<Closure>(value)) {
@@ -383,6 +384,7 @@ class TemplateWriter {
     form.kind = Template::Kind::instance;
     form.object = instance.type;
     form.index = form.children.size();
+    if (instance.elements != nullptr) form.children.push_back(write(instance.elements));
     if (instance.items == nullptr) return form;
     for (const auto& [key, item] : instance.items->items) {
       form.children.push_back(write(interpreter_.constant(key)));

@@ -32,6 +32,7 @@ class Reachable {
         follow(as<Dictionary>(value)->attributes);
         return follow(as<Dictionary>(value)->factory);
       case ValueKind::instance:
+        follow(as<Instance>(value)->elements);
         return follow(as<Instance>(value)->fields), follow(as<Instance>(value)->items);
       case ValueKind::either:
         return follow(as<Either>(value)->if_true), follow(as<Either>(value)->if_false);

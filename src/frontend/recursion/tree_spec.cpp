@@ -137,7 +137,7 @@ TreeSpec Flattening::take(const Value& value, const std::string& part) {
                                                       !dictionary->type && !existed_(*value))
     return take_fields(*dictionary, Kind::dictionary, part);
   if (const auto* instance = as<Instance>(value);
-      instance != nullptr && instance->items == nullptr && !existed_(*instance->fields)) {
+      instance != nullptr && instance->is_attributes() && !existed_(*instance->fields)) {
     TreeSpec spec = take_fields(*instance->fields, Kind::instance, part);
     spec.type = instance->type;
     return spec;

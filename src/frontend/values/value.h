@@ -258,6 +258,8 @@ struct Instance final : AbstractValue {
   python::Object type;
   std::shared_ptr<Dictionary> fields;  ///< its attributes, those in slots as well
   std::shared_ptr<Dictionary> items;   ///< of a class derived from dict: what it holds; else null
+  std::shared_ptr<Sequence> elements;  ///< of a class derived from list: the same
+  bool is_attributes() const { return items == nullptr && elements == nullptr; }
 };
 
 struct SetValue final : AbstractValue, Changeable {

@@ -686,12 +686,20 @@ class Chain(list):
 @converted("class derived from list")
 def own_list():
     chain = Chain([2.0, 3.0])
-    return lambda x, n: chain(x) * len(chain) + chain[0]
+
+    def step(x, n):
+        made = Chain([n, chain[0]])
+        made.append(x)
+        made.name = "made"
+        chain[1] = n
+        return chain(made(x)) * len(made)
+
+    return step
 
 
 @otherwise("class derived from list")
-def own_list_made():
-    return lambda x, n: Chain([n])(x.exp())
+def own_list_copied():
+    return lambda x, n: copy.copy(Chain([x.exp()]))
 
 
 @converted("class derived from dict")

@@ -1,5 +1,6 @@
 """Objects that existed before the call, of the program's own classes derived from list."""
 
+import pytest
 from differential import Program, differential
 
 import torch
@@ -19,6 +20,10 @@ class Chain(list):
 
     def scaled(self, x):
         return x * len(self)
+
+
+class OwnDict(dict):
+    pass
 
 
 class Scaled:
@@ -81,13 +86,77 @@ def test_an_iteration_of_the_class_itself():
     return Program(step, batches(), watch=[chain])
 
 
-@differential(reasons=["unknown_callable"])
-def test_written():
-    chain = Chain([Scaled(2.0)])
+@differential(hits=5, graphs=1)
+def test_appended_to():
+    kept = Chain()
 
     def step(x):
-        chain.append(Scaled(x.sum().item()))
-        return chain(x)
+        kept.append(x * 2)
+        return x + 1
+
+    return Program(step, batches(), watch=[kept])
+
+
+@differential(hits=5, graphs=1)
+def test_written():
+    chain = Chain([Scaled(2.0), torch.randn(4), 3.0])
+    alias = chain
+
+    def step(x):
+        chain[1] = x[0] * 2
+        chain[2] += 1.0
+        chain.insert(0, chain.pop(1))
+        alias.reverse()
+        chain.reverse()
+        chain.extend([x, *chain])
+        chain[3:] = []
+        chain.insert(1, chain.pop(0))
+        return chain[1] + len(alias), chain[0](x)
+
+    return Program(step, batches(), watch=[chain])
+
+
+@differential(hits=4)
+def test_written_by_its_own_methods():
+    class Counting(Chain):
+        def append(self, element):
+            super().append(element)
+            self.appended = getattr(self, "appended", 0) + 1
+            del self[:-1]
+
+        def __len__(self):
+            return 100 + super().__len__()
+
+    chain = Counting([0.0])
+
+    def step(x):
+        chain.append(x.sum())
+        return chain[0] * len(chain)
+
+    return Program(step, batches(10), watch=[chain])
+
+
+@differential(hits=4)
+def test_written_between_readings():
+    chain = Chain([Scaled(2.0), Scaled(3.0)])
+
+    def step(x):
+        before = chain(x)
+        chain.append(Scaled(4.0))
+        among = chain(x)
+        chain.pop()
+        return before, among, chain(x), len(chain)
+
+    return Program(step, batches(), watch=[chain])
+
+
+@differential(hits=0, reasons=["expression"])
+def test_its_text_after_a_change():
+    chain = Chain([1, 2])
+
+    def step(x):
+        chain[0] = 3
+        return x * 2, str(chain)
 
     return Program(step, batches(), watch=[chain])
 
@@ -117,7 +186,7 @@ def test_a_pattern_asks_for_its_own_length():
     return Program(step, batches(), watch=[chain])
 
 
-@differential(reasons=["unsupported_argument"])
+@differential(hits=5)
 def test_reversed_does_not_ask_for_its_own_iteration():
     chain = Cautious([Scaled(2.0), Shifted(1.0)])
 
@@ -127,3 +196,26 @@ def test_reversed_does_not_ask_for_its_own_iteration():
         return x
 
     return Program(step, batches(), watch=[chain])
+
+
+def formatted(words):
+    return "{}".format(words)  # noqa: UP032
+
+
+def joined(words):
+    return ",".join(words)
+
+
+@pytest.mark.parametrize("make", [Chain, OwnDict])
+@pytest.mark.parametrize("text_of", [formatted, joined])
+@differential(hits=0, reasons=["dynamic_value"])
+def test_a_text_of_what_it_holds(make, text_of):
+    words = make({"a": 1, "b": 2})
+
+    def step(x):
+        return x * 2, text_of(words)
+
+    def change():
+        words.pop(0 if make is Chain else "a")
+
+    return Program(step, [*batches(), change, *batches()], watch=[words])
