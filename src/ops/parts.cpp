@@ -23,6 +23,8 @@ std::optional<Dim> clamped_position(const Dim& position, const Dim& size) {
   Dim from_start = position;
   if (position.is_constant()) {
     if (position.value() < 0) from_start = size + position;
+  } else if (at_least_zero(Dim(-1) - position)) {
+    from_start = size + position;
   } else if (!at_least_zero(position)) {
     return std::nullopt;
   }

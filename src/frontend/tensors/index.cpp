@@ -248,13 +248,23 @@ class Indexing {
     if (!is_varying(slice.start) && !is_varying(slice.stop)) return nullptr;
     const graph::Dim& size = current_->value->type.shape[static_cast<size_t>(dim_)];
     const Value zero = interpreter_.integer(0), whole = interpreter_.dimension(size);
-    const Value start = known_object(slice.start) == Py_None ? zero : slice.start;
-    const Value stop = known_object(slice.stop) == Py_None ? whole : slice.stop;
+    const Value start =
+        known_object(slice.start) == Py_None ? zero : from_front(slice.start, whole);
+    const Value stop = known_object(slice.stop) == Py_None ? whole : from_front(slice.stop, whole);
     const auto first = dimension_of(start), last = dimension_of(stop);
     if (!first || !last || !in_order(zero, start) || !in_order(start, stop) ||
         !in_order(stop, whole))
       return nullptr;
     return part_of(*first, *last - *first, slice);
+  }
+
+  /// The bound as a position: a negative one counts from the end, and stays in front.
+  Value from_front(const Value& bound, const Value& whole) {
+    const Value zero = interpreter_.integer(0);
+    if (known_object(bound) == nullptr && !is_varying(bound)) return bound;
+    if (in_order(zero, bound)) return bound;
+    const Value position = binary(interpreter_, syntax::Operator::Add, whole, bound);
+    return in_order(zero, position) ? position : zero;
   }
 
   /// x[t : t + length] where only the run knows t (a loop in the graph counts it): guarded to lie

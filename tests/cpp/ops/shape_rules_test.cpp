@@ -96,6 +96,9 @@ TEST_F(ShapeRules, SlicesClampAsPythonDoes) {
   EXPECT_EQ(slice("f32[5]", int64_t{0}, int64_t{100}, 2), "f32[3]");
   EXPECT_EQ(slice("f32[B]", int64_t{1}, None{}), "f32[B-1]");
   EXPECT_EQ(slice("f32[B]", None{}, int64_t{-1}), "f32[B-1]");
+  const Dim last = remainder(Dim::symbol("n", true), 3) + 1;
+  EXPECT_EQ(slice("f32[5]", Dim(0) - last, None{}), "f32[$n%3+1]");
+  EXPECT_EQ(slice("f32[B]", None{}, Dim(-1) * Dim::symbol("C")), "f32[min(B,max(0,B-C))]");
   refuses(op::slice, {of("f32[B]")}, {{"start", Dim::symbol("n", true)}, {"end", None{}}});
 }
 

@@ -1900,6 +1900,11 @@ def computed_size():
     return f
 
 
+@converted("`x[:, -n:]`, `x[:, :n]` with an `n` that varies")
+def ends():
+    return lambda x, n: x[:, -n + 1 :] * 2 + x[:, : n - 1]
+
+
 @converted("`x[:, t:t + 1]` in a loop in the graph")
 def window():
     def f(x, n):

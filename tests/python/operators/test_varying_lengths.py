@@ -204,3 +204,55 @@ def test_size_that_a_tensor_stands_for():
         return torch.zeros(2, sizes[0], 3) + 1, torch.ones(sizes.max()).sum()
 
     return Program(step, [(torch.randint(2, 9, (4,)),) for _ in range(16)])
+
+
+def last(x, n):
+    return x[:, -n:]
+
+
+def all_but_the_last(x, n):
+    return x[:, :-n]
+
+
+def window(x, n):
+    return x[:, -n - 2 : -n]
+
+
+def until_the_end(x, n):
+    return x[:, -n:-1]
+
+
+@pytest.mark.parametrize("part", [last, all_but_the_last, window, until_the_end])
+@differential(hits=8, graphs=3)
+def test_parts_counted_from_the_end(part):
+    """A varying number that is negative, zero at times, and beyond the other end at times."""
+    weight = torch.randn(12, requires_grad=True)
+
+    def step(x, n):
+        weight.grad = None
+        y = part(x * weight, n)
+        y.sum().backward()
+        return y.detach(), weight.grad + 0
+
+    numbers = [3, 4, 5, 6, 7, 8, 2, 3, 4, 5, 1, 1, 0, 6, 7, 12, 5, 14, 3, 4]
+    return Program(step, [(torch.randn(3, 12), n) for n in numbers], watch=[weight])
+
+
+@differential(hits=20, graphs=1)
+def test_the_last_of_rows_that_grow():
+    """As with a cache: the whole sequence at first, one token at each later call."""
+
+    def step(tokens, new):
+        return tokens[:, -new:].clone(), tokens.shape[1] - new
+
+    calls = [(torch.randint(0, 9, (2, 6 + i)), 6 if i % 8 == 0 else 1) for i in range(30)]
+    return Program(step, calls)
+
+
+@differential(hits=10, graphs=1)
+def test_a_size_by_the_remainder_of_a_varying_number():
+    def step(x, n):
+        size = 3 + n % 4
+        return torch.ones(2, size)[:, -size:] * x, x.new_zeros(2, 10)[:, -size:]
+
+    return Program(step, [(torch.randn(()), n) for n in range(1, 16)])
