@@ -40,6 +40,9 @@ inline constexpr int kMostGraphsOfNumberedOutcome = 4;  // chosen, not measured
 inline constexpr int kRefusalsBeforeCut = 2;  // chosen, not measured
 /// Different values of a number that may each have a graph before the number becomes an input.
 inline constexpr size_t kFirstValues = 4;  // chosen, not measured
+/// Iterations of an unrolled loop after which it is forecast whether the graph will be finished in
+/// time. The first one is not counted in: it often does more.
+inline constexpr int64_t kIterationsBeforeForecast = 4;  // chosen, not measured
 /// Milliseconds of the front end on code whose graph is not paid yet.
 inline constexpr double kMillisecondsOfProbe = 30;  // chosen, not measured
 /// Calls that are compared with the first graph while its kernels compile.

@@ -1,5 +1,7 @@
 #include "base/time_budget.h"
 
+#include <limits>
+
 #include "base/policy.h"
 #include "base/thread_time.h"
 
@@ -37,6 +39,15 @@ bool TimeBudget::spent() {
   const bool is_over = time() - start_ >= *seconds_;
   until_look_ = is_over ? 0 : policy::kPiecesBetweenClockReads;
   return is_over;
+}
+
+double TimeBudget::seconds_left() {
+  if (current == nullptr || !current->seconds_) return std::numeric_limits<double>::infinity();
+  return *current->seconds_ - (time() - current->start_);
+}
+
+void TimeBudget::give_up() {
+  if (current != nullptr) current->until_look_ = 0;
 }
 
 double TimeBudget::seconds() { return current == nullptr ? 0 : current->seconds_.value_or(0); }

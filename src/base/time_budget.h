@@ -27,6 +27,10 @@ class TimeBudget {
   static bool is_spent();
   /// The seconds of the innermost budget; 0 if there is none.
   static double seconds();
+  /// What is left of them; infinite without a limit. Reads the clock.
+  static double seconds_left();
+  /// Whatever is left is not used: from now on the innermost budget counts as spent.
+  static void give_up();
   /// Pieces of work that this thread has ever begun.
   static int64_t work_done();
 

@@ -15,6 +15,7 @@
 #include "frontend/language/evaluation.h"
 #include "frontend/language/generators.h"
 #include "frontend/language/iterated.h"
+#include "frontend/language/unrolling_forecast.h"
 #include "frontend/objects/iteration.h"
 #include "frontend/values/restart.h"
 #include "frontend/values/truth.h"
@@ -116,16 +117,21 @@ Completion execute_else(Interpreter& interpreter, size_t forks, const syntax::Bo
   return completion;
 }
 
-/// Unrolls a loop; nothing where it ended by itself.
+/// Unrolls a loop, of which `fact` has the iterations that were seen; nothing where it ended by
+/// itself.
 std::optional<Completion> unroll(
-    Interpreter& interpreter, size_t forks, const std::function<bool(int64_t)>& begins_iteration,
-    const syntax::Body& body, const std::function<void()>& finish = [] {}) {
+    Interpreter& interpreter, size_t forks, int fact,
+    const std::function<bool(int64_t)>& begins_iteration, const syntax::Body& body,
+    const std::function<void()>& finish = [] {}) {
   const OuterLoop outer(interpreter, nullptr);
+  const speculate::NodeFact* seen = interpreter.fact(fact);
+  UnrollingForecast forecast(interpreter, seen == nullptr ? -1 : seen->least_trips);
   for (int64_t trips = 0; begins_iteration(trips); ++trips) {
     if (trips >= Interpreter::most_rounds())
       interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", Interpreter::most_rounds(),
                                                 " iterations would be unrolled"));
     Completion completion = execute(interpreter, body);
+    forecast.end_iteration(trips);
     if (!leaves_loop(interpreter, forks, completion)) continue;
     finish();
     return end_iterations(interpreter, forks, completion);
@@ -249,7 +255,7 @@ Completion unroll_while(Interpreter& interpreter, const syntax::While& loop,
     }
     return loop_test(interpreter, loop, trips);
   };
-  if (auto left = unroll(interpreter, forks, begins_iteration, loop.body)) return *left;
+  if (auto left = unroll(interpreter, forks, loop.fact, begins_iteration, loop.body)) return *left;
   if (!known_iterations) return execute_else(interpreter, forks, loop.orelse);
   const auto iteration = [&] { return execute(interpreter, loop.body); };
   const Completion completion = graph_loop(interpreter, loop.fact, test, iteration, loop.orelse,
@@ -310,7 +316,8 @@ Completion unroll_for(Interpreter& interpreter, const syntax::For& loop, const V
   };
   // How far it was taken on a side that leaves the loop, nobody sees but who else holds it.
   auto finish = [&] { iterator.reset(); };
-  if (auto left = unroll(interpreter, forks, begins_iteration, loop.body, finish)) return *left;
+  if (auto left = unroll(interpreter, forks, loop.fact, begins_iteration, loop.body, finish))
+    return *left;
   interpreter.at(loop);
   interpreter.mark(speculate::LineMark::Kind::constant, cat("unrolled ", iterations, " times"));
   return execute_else(interpreter, forks, loop.orelse);

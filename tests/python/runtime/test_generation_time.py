@@ -46,6 +46,32 @@ def test_what_takes_too_long_stays_in_python():
     assert f.stats()["generated"] == 0
 
 
+def test_a_long_loop_is_refused_after_a_few_iterations():
+    """How long its graph takes is forecast: the work is not done to find out."""
+    works = []
+    for count in (1000, 2000):
+        plain = small_operations(count)
+        f = torchjanus.function(plain, profile_runs=1)
+        testing.simulate_work(0.001)
+        options.generation_limit = 1
+        before = testing.work_done()
+        for _ in range(4):
+            f(torch.rand(3))
+        works.append(testing.work_done() - before)
+        (reason,) = (each for each in f.stats()["reasons"] if each["code"] == "limit")
+        assert "a loop would be unrolled" in reason["sentence"]
+    assert works[0] == works[1] < 1000
+
+
+def test_a_loop_that_has_time_is_unrolled():
+    f = torchjanus.function(small_operations(200), profile_runs=1)
+    testing.simulate_work(0.001)
+    options.generation_limit = 60
+    for _ in range(4):
+        f(torch.rand(3))
+    assert f.stats()["hits"] == 3
+
+
 def test_an_epoch_that_takes_too_long_has_graphs_for_its_steps():
     def made():
         torch.manual_seed(0)
