@@ -1,18 +1,25 @@
 // NumPy's functions of numbers. They give scalars of NumPy's, which are made after the run, by the
 // function itself, where the program shows or keeps them. Where it computes with one beside
 // tensors, or makes an int or float of it, the run calls the function (`python_call`).
+// Operators of torch take a scalar of floats as they take its value as a Python float.
 #include "frontend/language/numpy_numbers.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "frontend/control/journal.h"
+#include "frontend/core/class_of.h"
 #include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/python_calls.h"
 #include "frontend/language/special_callables.h"
+#include "frontend/values/constants.h"
 #include "frontend/values/number_kinds.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -103,12 +110,78 @@ std::span<const SpecialCallable> numpy_number_callables() {
   return all;
 }
 
+namespace {
+
+/// Whether it is that class of NumPy's. Others do not have NumPy loaded for the question.
+bool is_class_of_numpy(const PyTypeObject* type, const char* name) {
+  return type != nullptr && std::string_view(type->tp_name) == name &&
+         reinterpret_cast<const PyObject*>(type) == imported(name);
+}
+
+/// Whether it is an object of exactly such a class of floats, of which each value is one of
+/// Python's.
+bool is_scalar_of_floats(PyObject* object) {
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"numpy.float64", "numpy.float32", "numpy.float16"},
+      [&](const char* name) { return is_class_of_numpy(Py_TYPE(object), name); });
+}
+
+/// The float that the object is, as an input of the graph.
+Value scalar_input(Interpreter& interpreter, const Known& known) {
+  const Object number = interpreter.must(PyNumber_Float(known.object.get()));
+  if (known.source == nullptr) return interpreter.constant(number);
+  const auto& bindings = interpreter.output().inputs;
+  const auto inputs = interpreter.output().graph.inputs();
+  for (size_t i = 0; i < bindings.size(); ++i)
+    if (bindings[i].source == known.source && inputs[i]->type == Type::f64())
+      return interpreter.number(inputs[i], number);
+  return interpreter.number(interpreter.add_input(Type::f64(), known.source), number);
+}
+
+bool is_float64(const Value& value) { return is_class_of_numpy(class_of(value), "numpy.float64"); }
+
+/// The value of an operand as a float; null if it is neither one of NumPy's nor of Python's.
+Value float_operand(Interpreter& interpreter, const Value& value) {
+  if (is_float64(value)) return number_of_numpy(interpreter, value);
+  return is_number(value) && kind_of_number(value) == Type::Kind::f64 ? value : nullptr;
+}
+
+/// NumPy warns of results that are not finite: the run ends before it, and Python makes the call.
+void expect_finite(Interpreter& interpreter, const Value& number) {
+  if (PyObject* const known = known_object(number); known != nullptr) {
+    if (!std::isfinite(PyFloat_AsDouble(known)))
+      interpreter.refuse(ReasonCode::dynamic_value, "what a function of NumPy warns of");
+    return;
+  }
+  interpreter.follow(op::scalar_isfinite(interpreter.builder(), {interpreter.graph_value(number)}),
+                     Object::borrow(Py_True), -1);
+}
+
+}  // namespace
+
+Value numpy_binary(Interpreter& interpreter, syntax::Operator op, const Value& left,
+                   const Value& right) {
+  using syntax::Operator;
+  const bool is_exact = op == Operator::Add || op == Operator::Sub || op == Operator::Mult;
+  if (!is_exact || (!is_float64(left) && !is_float64(right))) return nullptr;
+  const Value first = float_operand(interpreter, left), second = float_operand(interpreter, right);
+  if (first == nullptr || second == nullptr) return nullptr;
+  const Value number = binary(interpreter, op, first, second);
+  expect_finite(interpreter, number);
+  PyTypeObject* const type = class_of(is_float64(left) ? left : right);
+  return defer(interpreter, Object::borrow(reinterpret_cast<PyObject*>(type)),
+               {.positional = {number}, .keywords = {}}, type);
+}
+
 Value number_of_numpy(Interpreter& interpreter, const Value& value) {
+  if (const auto* known = as<Known>(value))
+    return is_scalar_of_floats(known->object.get()) ? scalar_input(interpreter, *known) : nullptr;
   const auto* deferred = as<Deferred>(value);
   if (deferred == nullptr || deferred->recipe.kind != Template::Kind::call) return nullptr;
   const Template& call = deferred->recipe;
+  const bool is_conversion = call.object.is(deferred->type.get());
   const char* const path = path_of(call.object.get());
-  if (path == nullptr) return nullptr;
+  if (path == nullptr && !is_conversion) return nullptr;
   const Type::Kind kind = *kind_of_class(deferred->type.get());
   Arguments arguments;
   bool is_known = true;
@@ -124,6 +197,7 @@ Value number_of_numpy(Interpreter& interpreter, const Value& value) {
     is_known = is_known && child.kind == Template::Kind::constant;
     arguments.positional.push_back(std::move(argument));
   }
+  if (is_conversion) return arguments.positional.at(0);
   if (is_known) return computed_now(interpreter, call, kind);
   return call_python(interpreter, path, arguments, kind);
 }

@@ -339,6 +339,7 @@ Value compute_binary(Interpreter& interpreter, Operator op, const Value& given_l
   if (is_string(left)) return string_binary(interpreter, op, left, right);
   if (is_string(right) && op == Operator::Mult && is_number(left))
     return string_binary(interpreter, op, right, left);
+  if (Value result = numpy_binary(interpreter, op, left, right)) return result;
   if (Value result = set_binary(interpreter, op, left, right)) return result;
   if (Value result = class_union(interpreter, op, left, right)) return result;
   Value a = opened(interpreter, left), b = opened(interpreter, right);
@@ -358,6 +359,8 @@ Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
   if (as<Tensor>(left) != nullptr) {
     // `tensor @= x` and shifts make a new tensor; the others write in place.
     if (op == Operator::MatMult) return binary(interpreter, op, left, right);
+    if (const Value number = number_of_numpy(interpreter, right))
+      return binary_in_place(interpreter, op, left, number);
     if (as<Tensor>(right) == nullptr && !is_number(right))
       interpreter.refuse(ReasonCode::expression, "in-place operator of a tensor and an object");
     return tensor_call(interpreter, std::string(tensor_operator(op)) + "_", {left, right});

@@ -192,7 +192,7 @@ def space():
         "param": nn.Parameter(torch.ones(4)),
         "hashed": {Hashed(1): 2.0},
         "array": numpy.ones(4, dtype=numpy.float32),
-        "number": numpy.float32(2.0),
+        "number": numpy.int64(2),
     }
 
 

@@ -777,6 +777,27 @@ def package_that_is_there():
 order = numpy.array([3, 1, 0])
 
 
+class Drawn:
+    def __init__(self, number):
+        self.number = number
+
+
+@converted(
+    "float of NumPy's that existed before, beside a tensor; sums and products of `numpy.float64`"
+)
+def float_of_numpy():
+    drawn = Drawn(numpy.float64(0.3))
+    return lambda x, n: x * drawn.number + (1.0 - drawn.number) * x.exp()
+
+
+@otherwise(
+    "float of NumPy's that existed before, beside a tensor; sums and products of `numpy.float64`"
+)
+def int_of_numpy():
+    drawn = Drawn(numpy.int64(3))
+    return lambda x, n: x * drawn.number
+
+
 @converted("array of NumPy as an index of a tensor; `torch.tensor(array)`")
 def existing_array():
     return lambda x, n: x[order] * torch.tensor(order)[:, None]
