@@ -301,7 +301,7 @@ Value call_cat(Interpreter& interpreter, const Arguments& arguments) {
   const bool by_position = !arguments.positional.empty();
   const Value* given = by_position ? &arguments.positional[0] : arguments.keyword("tensors");
   const auto* tensors = given == nullptr ? nullptr : as<Sequence>(*given);
-  if (tensors == nullptr) return nullptr;
+  if (tensors == nullptr || tensors->elements.rolled() != nullptr) return nullptr;
   std::vector<Value> kept;
   std::set<graph::DType> dtypes;
   for (const Value& each : tensors->elements) {
