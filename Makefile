@@ -26,7 +26,7 @@ packages:
 $(BIN)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --upgrade pip
-	$(BIN)/pip install -q torch==$(TORCH) numpy rich pytest pytest-xdist hypothesis ipython coverage scikit-build-core nanobind cmake ninja ruff mypy build
+	$(BIN)/pip install -q torch==$(TORCH) numpy rich pytest pytest-xdist hypothesis ipython coverage cloudpickle joblib scikit-build-core nanobind cmake ninja ruff mypy build
 	touch $@
 
 environment: packages $(BIN)/ready
