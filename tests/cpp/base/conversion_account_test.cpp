@@ -56,13 +56,13 @@ TEST(ConversionAccount, WorkThatGoesOnIsSetAside) {
 TEST(ConversionAccount, HopefulCodeMayOverdrawItUntilOthersFailed) {
   ConversionAccount account(kSpent);
   EXPECT_FALSE(account.covers(350, 4000, 0));
-  EXPECT_TRUE(account.covers(600, 4000, 3000));
+  EXPECT_TRUE(account.covers(1300, 4000, 3000));
   account.failed(1);  // as code that did nothing with tensors
-  EXPECT_TRUE(account.covers(600, 4000, 3000));
+  EXPECT_TRUE(account.covers(1300, 4000, 3000));
   account.failed(100);
-  EXPECT_FALSE(account.covers(600, 4000, 3000));
+  EXPECT_FALSE(account.covers(1300, 4000, 3000));
   account.succeeded();
-  EXPECT_TRUE(account.covers(600, 4000, 3000));
+  EXPECT_TRUE(account.covers(1300, 4000, 3000));
 }
 
 TEST(ConversionAccount, CostsAreLearnt) {
