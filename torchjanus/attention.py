@@ -40,7 +40,7 @@ def attention(
     if mask is not None:
         if mask.dtype is torch.bool:
             mask = torch.where(mask, 0.0, float("-inf")).to(query.dtype)
-        scores = scores + mask
+        scores.add_(mask)  # as ATen does: a mask that would enlarge them is refused
     # A query that sees no key has weights and gradients of zero, not NaN.
     is_blind = (scores == float("-inf")).all(-1, keepdim=True)
     weights = torch.softmax(torch.where(is_blind, 0.0, scores), -1)

@@ -5,13 +5,15 @@ processes have nothing to do with torch. So this file is loaded by its path and 
 is imported with torch, or before the first file of the program that speaks of torch.
 """
 
+import atexit
 import importlib.util
 import os
 import runpy
 import signal
 import sys
+import threading
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import BuiltinImporter, ModuleSpec, PathFinder, SourceFileLoader
 from typing import Any
 
@@ -66,15 +68,29 @@ def _run(body: Any, *arguments: Any) -> None:
     except SystemExit:
         raise
     except BaseException as error:
-        traceback = error.__traceback__
-        while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
-            traceback = traceback.tb_next
-        sys.excepthook(type(error), error.with_traceback(traceback), traceback)
+        show(error, lambda code: code.co_filename == __file__)
         if isinstance(error, KeyboardInterrupt):
-            sys.stdout.flush()
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGINT)
+            end_interrupted()
         sys.exit(1)
+
+
+def show(error: BaseException, is_own: Callable[[types.CodeType], bool]) -> None:
+    """Tells of an uncaught exception, without the frames of torchjanus that it left last."""
+    traceback = error.__traceback__
+    while traceback is not None and is_own(traceback.tb_frame.f_code):
+        traceback = traceback.tb_next
+    sys.excepthook(type(error), error.with_traceback(traceback), traceback)
+
+
+def end_interrupted() -> None:
+    """Ends the process as Python does after Ctrl-C: what is due at the end is done, then it ends by the signal."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 class _Waiting:

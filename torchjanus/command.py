@@ -1,11 +1,10 @@
 """The command line: `torchjanus run [--explain] SCRIPT ARGS…` runs a script with its loops as graphs."""
 
 import argparse
-import contextlib
 import importlib.machinery
 import importlib.util
 import os
-import signal
+import shutil
 import sys
 import tempfile
 import time
@@ -13,7 +12,9 @@ import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import __version__, children, importing, report, spawned
+from . import __version__, child_program, children, importing, report, spawned
+
+_INTERRUPTED = -1  # by Ctrl-C: no exit code
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
         "--stats",
         type=Path,
         metavar="FILE",
-        help="at the end, write counters as JSON; a forked or spawned process writes FILE.<its number>",
+        help="at the end, write counters as JSON; a process that the program starts writes FILE.<its number>",
     )
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
     run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
@@ -54,24 +55,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: The script's own, or for a wrong command line.
     """
     options = parser().parse_args(arguments)
-    with contextlib.ExitStack() as ends:
-        stats = options.stats
-        if stats is None and options.explain:
-            folder = ends.enter_context(
-                tempfile.TemporaryDirectory("torchjanus", ignore_cleanup_errors=True)
-            )
-            stats = Path(folder, "stats")
-        files = children.StatsFiles(stats) if stats else None
-        start = time.perf_counter()
-        try:
-            return _run(options.script, options.arguments, stats, is_module=options.module)
-        finally:
-            if options.explain and files:
-                sys.stdout.flush()
-                took = time.perf_counter() - start
-                print(report.explain_all(took, files.told_by_children()), file=sys.stderr)
-            if files:
-                files.write()
+    process, start = os.getpid(), time.perf_counter()
+    stats, folder = options.stats, None
+    if stats is None and options.explain:
+        folder = tempfile.mkdtemp(prefix="torchjanus")
+        stats = Path(folder, "stats")
+    files = children.StatsFiles(stats) if stats else None
+    try:
+        code = _run(options.script, options.arguments, stats, is_module=options.module)
+    finally:
+        if options.explain and files:
+            sys.stdout.flush()
+            took = time.perf_counter() - start
+            print(report.explain_all(took, files.told_by_children()), file=sys.stderr)
+        if files:
+            files.write()
+        if folder is not None and os.getpid() == process:  # a forked process leaves by here, too
+            shutil.rmtree(folder, ignore_errors=True)
+    if code == _INTERRUPTED:
+        child_program.end_interrupted()
+    return code
 
 
 def _run(name: str, arguments: Sequence[str], stats: Path | None, *, is_module: bool) -> int:
@@ -132,15 +135,8 @@ def _execute(source: bytes, file: str, module: types.ModuleType) -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        traceback = error.__traceback__
-        while traceback is not None and _is_own(traceback.tb_frame.f_code):
-            traceback = traceback.tb_next
-        sys.excepthook(type(error), error.with_traceback(traceback), traceback)
-        if isinstance(error, KeyboardInterrupt):
-            sys.stdout.flush()
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGINT)
-        return 1
+        child_program.show(error, _is_own)
+        return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 

@@ -39,7 +39,9 @@ def deep_copy(f: Function, wrapped: Callable[..., Any], memo: dict[int, Any]) ->
     """Functions are not copied; what a bound method or a callable object holds is."""
     if isinstance(wrapped, types.FunctionType):
         return f
-    return Function(copy.deepcopy(wrapped, memo), profile_runs=_profile_runs(f))
+    made = Function(copy.deepcopy(wrapped, memo), profile_runs=_profile_runs(f))
+    vars(made).update(copy.deepcopy(_own_attributes(f, wrapped), memo))
+    return made
 
 
 def copy_of(f: Function, wrapped: types.FunctionType) -> types.FunctionType:

@@ -19,7 +19,7 @@ from . import _core, child_program, children, clock, history, importing
 
 _WITH_ARGUMENT, _LEFT_ALONE = "WX", "hiVx?-"  # options of the interpreter
 _LONGEST = 100_000  # bytes; a command line may hold 128 KiB in one word
-_CWD = 4  # its place among the arguments of fork_exec
+_CWD, _USER, _BEFORE = 4, slice(17, 20), 21  # places among the arguments of fork_exec
 
 
 def convert_from_here(folders: Sequence[Path], stats: Path | None) -> None:
@@ -37,7 +37,10 @@ def convert_from_here(folders: Sequence[Path], stats: Path | None) -> None:
     original = _posixsubprocess.fork_exec
 
     def fork_exec(arguments: Any, executables: Any, *others: Any) -> int:
-        line = converted(arguments, executables, others[_CWD - 2])
+        given = (arguments, executables, *others)
+        # Another user, or what runs first there, may not see our files.
+        may_differ = given[_BEFORE] is not None or any(each is not None for each in given[_USER])
+        line = None if may_differ else converted(arguments, executables, given[_CWD])
         process: int = original(line or arguments, executables, *others)
         return process
 
@@ -89,7 +92,7 @@ def _converted_line(
         "s.loader.exec_module(m)\n"
         f"m.run({how!r}, {what!r}, {line!r}, {folders!r}, {stats!r}, {os.getpid()})"
     )
-    if len(code) > _LONGEST:
+    if len(os.fsencode(code)) > _LONGEST:
         return None
     return [os.fsencode(each) for each in [*options, "-c", code, *rest]]
 

@@ -137,6 +137,7 @@ class Watch {
   void open(const std::vector<Object>& active);
   void enter(PyFrameObject* frame);
   void remember(PyFrameObject* frame, const Object& code);
+  static bool is_module(PyFrameObject* frame, const Object& code);
   void note_callers_of_module(PyFrameObject* frame);
   bool is_covered(PyFrameObject* caller) const;
   void close();
@@ -271,7 +272,22 @@ void Watch::enter(PyFrameObject* frame) {
 void Watch::remember(PyFrameObject* frame, const Object& code) {
   if (codes_.contains(code.get())) return;
   codes_[code.get()] = {code, regions_in(code.get())};
-  if (name_of(code.get()) == "<module>") note_callers_of_module(frame);
+  if (is_module(frame, code)) note_callers_of_module(frame);
+}
+
+/// Whether the frame runs a file or a cell: `eval` and `exec` of a text within a function do not.
+bool Watch::is_module(PyFrameObject* frame, const Object& code) {
+  if (name_of(code.get()) != "<module>") return false;
+  const Object globals = Object::steal(PyFrame_GetGlobals(frame));
+  const Object locals = Object::steal(PyFrame_GetLocals(frame));
+  if (!locals || !locals.is(globals.get())) {
+    PyErr_Clear();
+    return false;
+  }
+  PyObject* name = PyDict_GetItemString(globals.get(), "__name__");
+  return PyDict_GetItemString(globals.get(), "__file__") != nullptr ||
+         (name != nullptr && PyUnicode_Check(name) != 0 &&
+          PyUnicode_CompareWithASCIIString(name, "__main__") == 0);
 }
 
 /// What calls `exec` with the code of a module runs a program: it is no step of one. An import

@@ -104,10 +104,16 @@ struct Activation {
   uint64_t news_before = 0, waits_before = 0;
 };
 
+/// A profile run of the whole, in a frame.
+struct OpenProfile {
+  PyFrameObject* frame;
+  double start;  ///< milliseconds
+};
+
 /// The state of one thread.
 struct Place {
   StatementResults given;
-  std::vector<double> profile_starts;  ///< of the open profile runs of the whole
+  std::vector<OpenProfile> profiles;  ///< the open profile runs of the whole
   std::vector<Activation> activations;
 };
 
@@ -271,13 +277,13 @@ void make_plain(RegionState& state, const speculate::Reason& reason) {
   for (const python::Object& part : state.parts) make_plain(state_of(part.get()), reason);
 }
 
-/// Whether the region or its parts have done tensor work as a graph.
-bool has_run_tensor_work(const RegionState& state) {
-  const auto has = [](const auto& segment) { return segment->dispatcher.has_run_tensor_work(); };
-  return state.dispatcher.has_run_tensor_work() ||
+/// Whether the region or a part of it, whose profiled runs met tensors, has run as a graph.
+bool has_run_with_tensors(const RegionState& state) {
+  const auto has = [](const auto& segment) { return segment->dispatcher.has_run_with_tensors(); };
+  return state.dispatcher.has_run_with_tensors() ||
          std::ranges::any_of(state.cuts->segments(), has) ||
          std::ranges::any_of(state.parts, [](const python::Object& part) {
-           return has_run_tensor_work(state_of(part.get()));
+           return has_run_with_tensors(state_of(part.get()));
          });
 }
 
@@ -286,7 +292,7 @@ bool has_run_tensor_work(const RegionState& state) {
 void end_measurement(RegionState& state) {
   const AbTest& test = state.measurement->test();
   if (test.verdict() != AbTest::Verdict::given_up) return;
-  if (!has_run_tensor_work(state)) {
+  if (!has_run_with_tensors(state)) {
     const uint64_t passed = state.dispatcher.counters().passed;
     state.is_plain = true;
     state.rests_until = 2 * passed + state.cut_runs;
@@ -368,7 +374,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     place.given = std::move(given);
     if (outcome.ran) return outcome.result ? new_mode(Mode::ran) : nullptr;
     if (outcome.otherwise == Dispatcher::Otherwise::profile) {
-      place.profile_starts.push_back(speculate::now());
+      place.profiles.push_back({PyEval_GetFrame(), speculate::now()});
       speculate::ProfileRun::begin();
       return new_mode(Mode::profile);
     }
@@ -385,12 +391,15 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
   });
 }
 
+/// A profile run of another frame is open only where an interrupt came before its `with`.
 void end_profile(RegionState& state) {
-  Place& place = state.here();
-  if (place.profile_starts.empty()) return;
-  speculate::ProfileRun::end();
-  state.dispatcher.profile_finished(speculate::now() - place.profile_starts.back());
-  place.profile_starts.pop_back();
+  std::vector<OpenProfile>& open = state.here().profiles;
+  const auto of_frame = std::ranges::find(open, PyEval_GetFrame(), &OpenProfile::frame);
+  if (of_frame == open.end()) return;
+  const double start = of_frame->start;
+  for (auto each = of_frame; each != open.end(); ++each) speculate::ProfileRun::end();
+  open.erase(of_frame, open.end());
+  state.dispatcher.profile_finished(speculate::now() - start);
 }
 
 // --- running cut statements ----------------------------------------------------------------------
@@ -507,18 +516,23 @@ void end_timed(RegionState& state, const Activation& activation) {
     state.measurement->ended(state.at_module_level);
 }
 
-void end_activation(RegionState& state) {
+/// Ends a run of the cut statements, if this frame has one.
+bool end_activation(RegionState& state) {
+  const std::vector<Activation>& activations = state.here().activations;
+  if (std::ranges::find(activations, PyEval_GetFrame(), &Activation::frame) == activations.end())
+    return false;
+  Activation* activation = current_activation(state);
   if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0) {
     state.is_plain = will_not_run_as_graphs(state);
     if (state.is_plain) state.dispatcher.account.give_up(spent_on(state));
   }
-  Activation* activation = current_activation(state);
   finish_profile(*activation);
   finish_statement(state, *activation);
   const Activation ended = std::move(*activation);
   state.here().activations.pop_back();
   ended.whole.leave_out();
   if (ended.is_timed) end_timed(state, ended);
+  return true;
 }
 
 PyObject* begin_with(PyObject* /*object*/, PyObject* /*unused*/) { Py_RETURN_NONE; }
@@ -527,13 +541,7 @@ PyObject* begin_with(PyObject* /*object*/, PyObject* /*unused*/) { Py_RETURN_NON
 PyObject* end_with(PyObject* object, PyObject* const* /*error*/, Py_ssize_t /*count*/) {
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
-    const auto is_of_frame = [frame = PyEval_GetFrame()](const Activation& each) {
-      return each.frame == frame;
-    };
-    if (std::ranges::any_of(state.here().activations, is_of_frame))
-      end_activation(state);
-    else
-      end_profile(state);
+    if (!end_activation(state)) end_profile(state);
     Py_RETURN_NONE;
   });
 }

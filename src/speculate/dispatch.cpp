@@ -873,8 +873,9 @@ void Dispatcher::save(double milliseconds) {
 }
 
 void Dispatcher::profile_finished(double milliseconds) {
-  met_tensors_ |= ProfileRun::tensors_seen() != tensors_before_;
-  saw_tensor_ |= met_tensors_;
+  const bool has_met_tensors = ProfileRun::tensors_seen() != tensors_before_;
+  saw_tensor_ |= has_met_tensors;
+  has_ever_met_tensors_ |= has_met_tensors;
   account.end_profiled_run(ProfileRun::tensors_seen() - tensors_before_);
   durations_.profiling += milliseconds;
   ++counters_.profiled;

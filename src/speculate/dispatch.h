@@ -88,8 +88,8 @@ class Dispatcher {
   }
   /// Whether it was given up for having no tensor work, and profiled again later.
   bool has_looked_again() const { return has_looked_again_; }
-  /// Whether a graph ran for code that met tensors when it was profiled.
-  bool has_run_tensor_work() const { return counters_.hits > 0 && met_tensors_; }
+  /// Whether a graph ran, and a profiled run met tensors: what its runs take tells something.
+  bool has_run_with_tensors() const { return counters_.hits > 0 && has_ever_met_tensors_; }
   /// Whether this call skips attempt(), since the account did not cover a graph just before.
   bool waits() {
     if (!account.waits()) return false;
@@ -285,7 +285,7 @@ class Dispatcher {
   int unused_ = 0;            ///< how often that was so
   uint64_t paid_off_ = 0;     ///< graphs that ran often before their objects went
   bool saw_tensor_ = false;   ///< among the entry's values or in a profiled run
-  bool met_tensors_ = false;  ///< in a profiled run
+  bool has_ever_met_tensors_ = false;  ///< in a profiled run, not only in the last ones
   uint64_t tensors_before_ = 0;
   GraphRuns graph_runs_before_;  ///< when the profiled run began
   GraphRuns graph_runs_within_;  ///< within the last profiled run

@@ -117,15 +117,19 @@ Completion execute_else(Interpreter& interpreter, size_t forks, const syntax::Bo
   return completion;
 }
 
-/// Unrolls a loop, of which `fact` has the iterations that were seen; nothing where it ended by
-/// itself.
+/// How many iterations the loop had whenever it was seen; -1: unknown, or not always as many.
+int64_t iterations_of(Interpreter& interpreter, int fact) {
+  const speculate::NodeFact* seen = interpreter.fact(fact);
+  return seen == nullptr || seen->least_trips != seen->most_trips ? -1 : seen->least_trips;
+}
+
+/// Unrolls a loop, which has so many iterations (-1: unknown); nothing where it ended by itself.
 std::optional<Completion> unroll(
-    Interpreter& interpreter, size_t forks, int fact,
+    Interpreter& interpreter, size_t forks, int64_t expected,
     const std::function<bool(int64_t)>& begins_iteration, const syntax::Body& body,
     const std::function<void()>& finish = [] {}) {
   const OuterLoop outer(interpreter, nullptr);
-  const speculate::NodeFact* seen = interpreter.fact(fact);
-  UnrollingForecast forecast(interpreter, seen == nullptr ? -1 : seen->least_trips);
+  UnrollingForecast forecast(interpreter, expected);
   for (int64_t trips = 0; begins_iteration(trips); ++trips) {
     if (trips >= Interpreter::most_rounds())
       interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", Interpreter::most_rounds(),
@@ -255,7 +259,9 @@ Completion unroll_while(Interpreter& interpreter, const syntax::While& loop,
     }
     return loop_test(interpreter, loop, trips);
   };
-  if (auto left = unroll(interpreter, forks, loop.fact, begins_iteration, loop.body)) return *left;
+  if (auto left = unroll(interpreter, forks, iterations_of(interpreter, loop.fact),
+                         begins_iteration, loop.body))
+    return *left;
   if (!known_iterations) return execute_else(interpreter, forks, loop.orelse);
   const auto iteration = [&] { return execute(interpreter, loop.body); };
   const Completion completion = graph_loop(interpreter, loop.fact, test, iteration, loop.orelse,
@@ -316,7 +322,8 @@ Completion unroll_for(Interpreter& interpreter, const syntax::For& loop, const V
   };
   // How far it was taken on a side that leaves the loop, nobody sees but who else holds it.
   auto finish = [&] { iterator.reset(); };
-  if (auto left = unroll(interpreter, forks, loop.fact, begins_iteration, loop.body, finish))
+  if (auto left = unroll(interpreter, forks, iterations_of(interpreter, loop.fact),
+                         begins_iteration, loop.body, finish))
     return *left;
   interpreter.at(loop);
   interpreter.mark(speculate::LineMark::Kind::constant, cat("unrolled ", iterations, " times"));

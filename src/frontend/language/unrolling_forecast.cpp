@@ -25,10 +25,10 @@ void UnrollingForecast::end_iteration(int64_t trips) {
   const double ratio = static_cast<double>(std::max<int64_t>(iterations_ - trips - 1, 0)) /
                        static_cast<double>(trips);
   // Without a limit of time nothing exceeds it, whatever infinity less infinity is.
-  const bool is_too_long = (after_first_.seconds - now.seconds) * ratio > now.seconds ||
-                           (after_first_.operations - now.operations) * ratio > now.operations;
-  if (!is_too_long) return;
-  TimeBudget::give_up();
+  const bool is_too_long = (after_first_.seconds - now.seconds) * ratio > now.seconds;
+  const bool is_too_large = (after_first_.operations - now.operations) * ratio > now.operations;
+  if (!is_too_long && !is_too_large) return;
+  if (is_too_long) TimeBudget::give_up();
   interpreter_.refuse(ReasonCode::limit,
                       cat("to make a graph takes too long: a loop would be unrolled with ",
                           iterations_, " iterations"));
