@@ -307,7 +307,10 @@ Expression moved(const Expression& x, const Shape& size, const std::vector<int64
 std::vector<Value*> cat_by_position(const Decompose& d) {
   const Type& type = d.node.output()->type;
   const auto dim = static_cast<size_t>(dim_of(d.node, type.rank()));
-  if (d.inputs.size() > policy::kMostConcatenatedInKernel || !type.shape[dim].is_constant())
+  // Parts of sizes that vary may have a sum that does not.
+  const bool is_known = std::ranges::all_of(
+      d.node.inputs, [dim](const Value* each) { return each->type.shape[dim].is_constant(); });
+  if (d.inputs.size() > policy::kMostConcatenatedInKernel || !is_known)
     throw TypeError("cat: many tensors, or of unknown size");
   std::vector<int64_t> start(type.shape.size());
   start[dim] = type.shape[dim].value();

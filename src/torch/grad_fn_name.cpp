@@ -22,11 +22,13 @@ using python::Object;
 
 namespace {
 
+/// The rest of a fixed size (5 - n) may be negative for the sample.
 std::vector<int64_t> sizes_of(const OperatorArgument& argument) {
   std::vector<int64_t> sizes;
-  for (const graph::Dim& dim : argument.type.shape)
-    sizes.push_back(
-        dim.evaluate([](const std::string&) { return policy::kSampleSize; }).value_or(1));
+  for (const graph::Dim& dim : argument.type.shape) {
+    const auto size = dim.evaluate([](const std::string&) { return policy::kSampleSize; });
+    sizes.push_back(std::max<int64_t>(size.value_or(1), 1));
+  }
   return sizes;
 }
 

@@ -117,13 +117,13 @@ Completion execute_else(Interpreter& interpreter, size_t forks, const syntax::Bo
   return completion;
 }
 
-/// How many iterations the loop had whenever it was seen; -1: unknown, or not always as many.
-int64_t iterations_of(Interpreter& interpreter, int fact) {
+/// The fewest iterations that the loop was seen with; -1: it was not seen.
+int64_t least_iterations(Interpreter& interpreter, int fact) {
   const speculate::NodeFact* seen = interpreter.fact(fact);
-  return seen == nullptr || seen->least_trips != seen->most_trips ? -1 : seen->least_trips;
+  return seen == nullptr ? -1 : seen->least_trips;
 }
 
-/// Unrolls a loop, which has so many iterations (-1: unknown); nothing where it ended by itself.
+/// Unrolls a loop of about so many iterations (-1: unknown); nothing where it ended by itself.
 std::optional<Completion> unroll(
     Interpreter& interpreter, size_t forks, int64_t expected,
     const std::function<bool(int64_t)>& begins_iteration, const syntax::Body& body,
@@ -259,9 +259,8 @@ Completion unroll_while(Interpreter& interpreter, const syntax::While& loop,
     }
     return loop_test(interpreter, loop, trips);
   };
-  if (auto left = unroll(interpreter, forks, iterations_of(interpreter, loop.fact),
-                         begins_iteration, loop.body))
-    return *left;
+  const int64_t expected = varies ? -1 : least_iterations(interpreter, loop.fact);
+  if (auto left = unroll(interpreter, forks, expected, begins_iteration, loop.body)) return *left;
   if (!known_iterations) return execute_else(interpreter, forks, loop.orelse);
   const auto iteration = [&] { return execute(interpreter, loop.body); };
   const Completion completion = graph_loop(interpreter, loop.fact, test, iteration, loop.orelse,
@@ -322,8 +321,8 @@ Completion unroll_for(Interpreter& interpreter, const syntax::For& loop, const V
   };
   // How far it was taken on a side that leaves the loop, nobody sees but who else holds it.
   auto finish = [&] { iterator.reset(); };
-  if (auto left = unroll(interpreter, forks, iterations_of(interpreter, loop.fact),
-                         begins_iteration, loop.body, finish))
+  const int64_t expected = least_iterations(interpreter, loop.fact);
+  if (auto left = unroll(interpreter, forks, expected, begins_iteration, loop.body, finish))
     return *left;
   interpreter.at(loop);
   interpreter.mark(speculate::LineMark::Kind::constant, cat("unrolled ", iterations, " times"));

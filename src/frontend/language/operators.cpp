@@ -350,6 +350,22 @@ Value compute_binary(Interpreter& interpreter, Operator op, const Value& given_l
   return object_binary(interpreter, op, left, right);
 }
 
+namespace {
+
+/// Whether `*=` calls the `__mul__` of a class derived from list, which Python asks before the
+/// `__imul__` of list.
+bool repeats_by_own_method(Interpreter& interpreter, const Value& left) {
+  PyTypeObject* const type = class_of(left);
+  if (type == nullptr || type == &PyList_Type || PyType_IsSubtype(type, &PyList_Type) == 0)
+    return false;
+  const auto is_lists = [&](const char* name) {
+    return class_entry(interpreter, type, name) == PyDict_GetItemString(PyList_Type.tp_dict, name);
+  };
+  return is_lists("__imul__") && !is_lists("__mul__");
+}
+
+}  // namespace
+
 Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
                       const Value& right) {
   const auto use = [&](const Value& a, const Value& b) {
@@ -378,6 +394,8 @@ Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
     return left;
   }
   if (Value changed = set_binary_in_place(interpreter, op, left, right)) return changed;
+  if (op == Operator::Mult && repeats_by_own_method(interpreter, left))
+    return binary(interpreter, op, left, right);
   if (known != nullptr && !is_immutable_constant(known->object.get()) &&
       !is_enumeration(Py_TYPE(known->object.get()))) {
     if (Value changed = call_in_place(interpreter, op, left, right)) return changed;

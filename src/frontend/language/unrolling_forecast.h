@@ -10,7 +10,7 @@ namespace janus::frontend {
 
 class UnrollingForecast {
  public:
-  /// `iterations`: how many the loop had whenever it was seen; -1: not known.
+  /// `iterations`: how many the loop has at least, as was seen; -1: not known.
   UnrollingForecast(Interpreter& interpreter, int64_t iterations)
       : interpreter_(interpreter), iterations_(iterations) {}
 

@@ -248,21 +248,18 @@ class Indexing {
     if (!is_varying(slice.start) && !is_varying(slice.stop)) return nullptr;
     const graph::Dim& size = current_->value->type.shape[static_cast<size_t>(dim_)];
     const Value zero = interpreter_.integer(0), whole = interpreter_.dimension(size);
-    const Value start =
-        known_object(slice.start) == Py_None ? zero : from_front(slice.start, whole);
-    const Value stop = known_object(slice.stop) == Py_None ? whole : from_front(slice.stop, whole);
+    const Value start = known_object(slice.start) == Py_None ? zero : within(slice.start, whole);
+    Value stop = known_object(slice.stop) == Py_None ? whole : within(slice.stop, whole);
+    if (!dimension_of(start) || !dimension_of(stop)) return nullptr;
+    if (!in_order(start, stop)) stop = start;
     const auto first = dimension_of(start), last = dimension_of(stop);
-    if (!first || !last || !in_order(zero, start) || !in_order(start, stop) ||
-        !in_order(stop, whole))
-      return nullptr;
     return part_of(*first, *last - *first, slice);
   }
 
-  /// The bound as a position: a negative one counts from the end, and stays in front.
-  Value from_front(const Value& bound, const Value& whole) {
+  /// The bound as a position within the tensor: a negative one counts from the end.
+  Value within(const Value& bound, const Value& whole) {
     const Value zero = interpreter_.integer(0);
-    if (known_object(bound) == nullptr && !is_varying(bound)) return bound;
-    if (in_order(zero, bound)) return bound;
+    if (in_order(zero, bound)) return in_order(bound, whole) ? bound : whole;
     const Value position = binary(interpreter_, syntax::Operator::Add, whole, bound);
     return in_order(zero, position) ? position : zero;
   }

@@ -1,5 +1,6 @@
 // Attention with dropout: in a graph it is the program of torchjanus/attention.py. Without dropout
 // it stays ATen's operator, which never writes the scores.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -8,6 +9,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/functions.h"
+#include "frontend/tensors/callables.h"
 #include "frontend/tensors/described_call.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/torch_library/special_callables.h"
@@ -51,6 +53,13 @@ std::optional<bool> known_flag(const Value& value) {
   return {};
 }
 
+/// Of tensors without elements, ATen gives zeros and draws nothing.
+bool has_elements(const Tensor& tensor) {
+  return std::ranges::all_of(tensor.value->type.shape, [](const graph::Dim& size) {
+    return size.lower_bound().value_or(0) > 0;
+  });
+}
+
 /// Tensors of one floating dtype and rank. Half precision is computed in float32.
 bool are_plain(const Attention& attention) {
   if (attention.query == nullptr || attention.key == nullptr || attention.value == nullptr)
@@ -58,23 +67,42 @@ bool are_plain(const Attention& attention) {
   const graph::Type& type = attention.query->value->type;
   if (type.dtype != graph::DType::f32 && type.dtype != graph::DType::f64) return false;
   const auto fits = [&](const std::shared_ptr<Tensor>& tensor) {
-    return tensor->value->type.dtype == type.dtype && tensor->value->type.rank() == type.rank();
+    return tensor->value->type.dtype == type.dtype && tensor->value->type.rank() == type.rank() &&
+           has_elements(*tensor);
   };
-  if (type.rank() < 2 || !fits(attention.key) || !fits(attention.value)) return false;
+  if (type.rank() < 2 || !fits(attention.query) || !fits(attention.key) || !fits(attention.value))
+    return false;
   if (attention.mask == nullptr) return true;
   const graph::DType of_mask = attention.mask->value->type.dtype;
   return !attention.is_causal && attention.mask->value->type.rank() >= 2 &&
          (of_mask == type.dtype || of_mask == graph::DType::b1);
 }
 
+/// Which way a dropout leads: that of a number that varies is guarded.
+enum class Dropout : uint8_t { none, some, unknown };
+
+Dropout kind_of_dropout(Interpreter& interpreter, const Value& dropout) {
+  if (const std::optional<double> known = known_number(dropout))
+    return *known == 0                ? Dropout::none
+           : *known > 0 && *known < 1 ? Dropout::some
+                                      : Dropout::unknown;
+  if (as<Number>(dropout) == nullptr) return Dropout::unknown;
+  const auto holds = [&](const Value& left, syntax::CompareOperator op, const Value& right) {
+    return truth(interpreter, compare(interpreter, op, left, right), -1);
+  };
+  const Value zero = interpreter.integer(0), one = interpreter.integer(1);
+  if (holds(dropout, syntax::CompareOperator::Eq, zero)) return Dropout::none;
+  if (holds(zero, syntax::CompareOperator::Lt, dropout) &&
+      holds(dropout, syntax::CompareOperator::Lt, one))
+    return Dropout::some;
+  interpreter.refuse(ReasonCode::dynamic_value, "a dropout of attention outside of 0 to 1");
+}
+
 /// nullopt: torch's own operator computes it.
 std::optional<Attention> attention_of(Interpreter& interpreter, const CallArguments& arguments) {
   const auto given = [&](Place place) { return argument(interpreter, arguments, place); };
-  const std::optional<double> dropout = known_number(given(kDropout));
   const std::optional<bool> is_causal = known_flag(given(kCausal));
-  if (!dropout || *dropout <= 0 || *dropout >= 1 || !is_causal ||
-      known_flag(given(kGrouped)) != false)
-    return {};
+  if (!is_causal || known_flag(given(kGrouped)) != false) return {};
   Attention attention{.query = shared_as<Tensor>(given(kQuery)),
                       .key = shared_as<Tensor>(given(kKey)),
                       .value = shared_as<Tensor>(given(kValue)),
@@ -93,9 +121,23 @@ std::optional<Attention> attention_of(Interpreter& interpreter, const CallArgume
   return attention.scale > 0 ? std::optional(attention) : std::nullopt;
 }
 
+/// The call with a dropout of 0, whose number varies: strides of ATen's result depend on it.
+Value call_without_dropout(Interpreter& interpreter, const CallArguments& arguments) {
+  CallArguments changed = arguments;
+  const Value none = interpreter.constant(python::check(PyFloat_FromDouble(0)));
+  if (kDropout < changed.positional.size()) changed.positional[kDropout] = none;
+  for (auto& [name, value] : changed.keywords)
+    if (name == kNames[kDropout]) value = none;
+  return call_operator(interpreter, imported(kCallable), changed);
+}
+
 Value call_attention(Interpreter& interpreter, const CallArguments& arguments) {
   static PyObject* const program = imported("torchjanus.attention.attention");
-  if (interpreter.modes.autocast.is_on) return nullptr;
+  const Value dropout = argument(interpreter, arguments, kDropout);
+  const Dropout kind = kind_of_dropout(interpreter, dropout);
+  if (kind == Dropout::none && as<Number>(dropout) != nullptr)
+    return call_without_dropout(interpreter, arguments);
+  if (kind != Dropout::some || interpreter.modes.autocast.is_on) return nullptr;
   const std::optional<Attention> attention = attention_of(interpreter, arguments);
   if (!attention) return nullptr;
   CallArguments given;

@@ -294,6 +294,31 @@ Value call_element_size(Interpreter& interpreter, const Arguments& arguments) {
   return self == nullptr ? nullptr : interpreter.integer(graph::byte_size(self->value->type.dtype));
 }
 
+/// Whether a number that may have either sign is negative, guarded.
+bool is_negative(Interpreter& interpreter, const Value& number) {
+  const Value zero = interpreter.integer(0);
+  return truth(interpreter, compare(interpreter, syntax::CompareOperator::Lt, number, zero), -1);
+}
+
+/// Tensor.narrow at a varying start, which counts from the end where it is negative. Null: torch's
+/// own rule is enough.
+Value call_narrow(Interpreter& interpreter, const Arguments& arguments) {
+  static PyObject* const narrow = imported("torch.narrow");
+  constexpr size_t kStart = 2;
+  const auto self = self_of(arguments);
+  if (self == nullptr || arguments.positional.size() <= kStart) return nullptr;
+  const Value& start = arguments.positional[kStart];
+  if (as<Number>(start) == nullptr || !is_negative(interpreter, start)) return nullptr;
+  Arguments of_size, changed = arguments;
+  of_size.positional = {self, arguments.positional[1]};
+  const Value size = call_size(interpreter, of_size);
+  if (size == nullptr) return nullptr;
+  changed.positional[kStart] = binary(interpreter, syntax::Operator::Add, size, start);
+  if (is_negative(interpreter, changed.positional[kStart]))
+    interpreter.refuse(ReasonCode::would_raise, "IndexError: start out of range");
+  return call_operator(interpreter, narrow, changed);
+}
+
 /// torch.cat passes over vectors without elements, whatever ranks the others have: a cache of keys
 /// begins as one. Null: there are none.
 Value call_cat(Interpreter& interpreter, const Arguments& arguments) {
@@ -625,6 +650,8 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.Tensor.is_floating_point", call_is_floating_point},
       {"torch.is_floating_point", call_is_floating_point},
       {"torch.Tensor.is_complex", call_is_complex},
+      {"torch.Tensor.narrow", call_narrow},
+      {"torch.narrow", call_narrow},
       {"torch.cat", call_cat},
       {"torch.concat", call_cat},
       {"torch.concatenate", call_cat},

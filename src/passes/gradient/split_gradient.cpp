@@ -14,6 +14,7 @@
 #include "graph/copier.h"
 #include "graph/functions.h"
 #include "graph/op.h"
+#include "graph/run_time_symbols.h"
 #include "ops/list.h"
 #include "passes/cleanup/common_subexpressions.h"
 #include "passes/cleanup/loop_invariant_code_motion.h"
@@ -191,7 +192,8 @@ class Split {
       for (const Node* node : *nodes) note_symbols(*node);
     const auto drop_bound = [&](const Value* value) {
       std::erase_if(symbols_, [&](const auto& entry) {
-        return std::ranges::find(value->type.shape, entry.second) != value->type.shape.end();
+        return std::ranges::find(value->type.shape, entry.first, graph::symbol_shown_by) !=
+               value->type.shape.end();
       });
     };
     std::ranges::for_each(saved_, drop_bound);

@@ -262,7 +262,7 @@ def test_what_runs_cells_of_programs_is_left_alone(package: Path, tmp_path: Path
 import cells
 
 shell = cells.Shell()
-shell.names = {"trainer": Trainer(model, optimizer), "data": data}
+shell.names = {"__name__": "__main__", "trainer": Trainer(model, optimizer), "data": data}
 text = "for batch in data[:6]: trainer.training_step(batch)"
 shell.run_all([compile(text, "cell", "exec")] * 150)
 """,

@@ -452,3 +452,18 @@ def test_methods_that_change():
         Noting.append = lambda self, element: list.append(self, element + 1)
 
     return Program(step, [*batches(), change, *batches()], watch=[calls])
+
+
+class Multiplied(list):
+    def __mul__(self, other):
+        return "multiplied"
+
+
+@differential()
+def test_repeated_in_place_by_its_own_mul():
+    def step(x):
+        made = Multiplied([1])
+        made *= 2
+        return made, x * 2
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])

@@ -122,6 +122,52 @@ def test_torchs_own_operator(case):
     return Program(lambda x: step(x) * 2, [(torch.randn(2, 4, 5, 4),) for _ in range(7)])
 
 
+@differential(hits=2)
+def test_dropout_that_varies():
+    query, key, value = leaves(SIZES, SIZES, SIZES)
+
+    def step(x, drop):
+        query.grad = None
+        output = F.scaled_dot_product_attention(query * x, key, value, None, drop)
+        output.sum().backward()
+        return output.detach()
+
+    drops = [0.1, 0.0, 0.1, 0.0, 0.1, 0.2, 0.3, 0.0, 0.0, 0.25, 0.0]
+    return Program(step, [(torch.randn(()), each) for each in drops], [query, key, value])
+
+
+EMPTY = {
+    "values": ((3, 4), (5, 4), (5, 0), None),
+    "keys": ((3, 4), (0, 4), (0, 4), (3, 0)),
+    "queries": ((0, 4), (5, 4), (5, 4), (1, 5)),
+}
+
+
+@pytest.mark.parametrize("case", EMPTY)
+@differential()
+def test_no_elements(case):
+    *sizes, of_mask = EMPTY[case]
+    query, key, value = leaves(*sizes)
+    mask = None if of_mask is None else torch.randn(of_mask, requires_grad=True)
+
+    def step(x):
+        output = F.scaled_dot_product_attention(query * x, key, value, mask, 0.3)
+        return output, torch.rand(2) * x
+
+    return Program(step, [(torch.randn(()),) for _ in range(7)], [query, key, value, mask])
+
+
+def test_a_mask_that_would_enlarge_the_scores_raises():
+    def step(x, mask):
+        return F.scaled_dot_product_attention(x, x, x, mask, 0.3) * 2
+
+    converted = torchjanus.function(step)
+    with torchjanus.options.without("background"):
+        for _ in range(5):
+            with pytest.raises(RuntimeError, match="broadcast"):
+                converted(torch.randn(1, 2, 3, 4), torch.randn(2, 1, 3, 3))
+
+
 def test_no_scores_are_written_without_dropout():
     def step(x):
         return F.scaled_dot_product_attention(x, x, x) * 2, x

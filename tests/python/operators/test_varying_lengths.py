@@ -7,6 +7,7 @@ import pytest
 from differential import Program, differential
 
 import torch
+import torchjanus
 from torch import nn
 
 
@@ -256,3 +257,40 @@ def test_a_size_by_the_remainder_of_a_varying_number():
         return torch.ones(2, size)[:, -size:] * x, x.new_zeros(2, 10)[:, -size:]
 
     return Program(step, [(torch.randn(()), n) for n in range(1, 16)])
+
+
+BEYOND = {
+    "from": lambda x, n: x[:, n:] * 2,
+    "up to": lambda x, n: x[:, :n] * 2,
+    "but the last": lambda x, n: x[:, :-n] * 2,
+    "between": lambda x, n: x[:, -2 * n : -n] * 2,
+    "narrow": lambda x, n: x.narrow(1, n, 1) * 2,
+    "narrow from the end": lambda x, n: torch.narrow(x, 1, -n, 1) * 2,
+    "both parts": lambda x, n: torch.cat([x[:, -n:], x[:, :-n]], 1) * 2,
+}
+
+
+@pytest.mark.parametrize("case", BEYOND)
+@differential(hits=1)
+def test_bounds_of_either_sign_and_behind_the_end(case):
+    """The gradient comes from outside: it needs the number, too."""
+
+    def step(x, n):
+        return BEYOND[case](x, n)
+
+    numbers = [1, 2, 3, 4, 1, 2, -1, -2, 0, 5, 6, 9, 3]
+    return Program(step, [(torch.randn(2, 5, requires_grad=True), each) for each in numbers])
+
+
+@pytest.mark.parametrize("case", BEYOND)
+def test_gradients_due_outside_of_varying_parts(case):
+    step = BEYOND[case]
+    converted = torchjanus.function(step)
+    with torchjanus.options.without("background"):
+        for n in [1, 2, 3, 4, 1, 2, -1, 3, 4]:
+            x = torch.randn(2, 5, dtype=torch.float64, requires_grad=True)
+            y = x.detach().clone().requires_grad_()
+            step(x, n).sum().backward()
+            converted(y, n).sum().backward()
+            assert torch.equal(x.grad, y.grad), n
+    assert torchjanus.stats(converted)["hits"] > 0
