@@ -71,6 +71,15 @@ def test_a_forked_child_that_trains_writes_a_file(way: str, tmp_path: Path) -> N
     assert sorted(tmp_path.glob("stats.json.*")) == [child]
 
 
+def test_a_forked_child_leaves_the_report_to_its_parent(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM + "train(2)\n" + FORK))
+    done = subprocess.run(
+        [sys.executable, "-m", "torchjanus", "run", "--explain", "program.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=180,
+    )  # fmt: skip
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+
+
 def test_files_of_other_runs_are_not_taken_for_children(tmp_path: Path) -> None:
     (tmp_path / "stats.json.17").write_text('{"parent": 1}')
     (tmp_path / "stats.json.18").write_text("no JSON")

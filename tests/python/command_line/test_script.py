@@ -458,7 +458,8 @@ def test_explain_option_reports_on_standard_error(tmp_path):
 
 def test_interrupt_ends_the_script(tmp_path):
     source = textwrap.dedent(TRAINING) + textwrap.dedent("""
-        import itertools
+        import atexit, itertools
+        atexit.register(print, "ended")
         print("ready", flush=True)
         for x, y in itertools.cycle(data):
             optimizer.zero_grad()
@@ -474,8 +475,8 @@ def test_interrupt_ends_the_script(tmp_path):
     assert process.stdout.readline() == "ready\n"
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == -signal.SIGINT
+    output, errors = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT and output == "ended\n"
     assert errors.rstrip().endswith("KeyboardInterrupt")
 
 
