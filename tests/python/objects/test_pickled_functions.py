@@ -269,3 +269,10 @@ def test_other_processes_get_the_same(way: str, tmp_path: Path):
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout)
     assert printed[0] == printed[1] == printed[2]
+
+
+def test_a_deep_copy_of_a_method_keeps_its_attributes():
+    converted = torchjanus.function(Net().eval)
+    converted.note = ["kept"]
+    copied = copy.deepcopy(converted)
+    assert copied.note == ["kept"] and copied.note is not converted.note
