@@ -336,10 +336,13 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
       continue;
     }
     attempt.ran = true;
-    // A graph that ran after another one bailed out keeps its place in the cache: with a test that
-    // alternates, moving it to the front would be wrong each time.
+    // A graph that ran after another one bailed out moves to the front of the cache the second time
+    // in a row: with a test that alternates, that would be wrong each time.
+    const Entry* const before =
+        std::exchange(ran_after_bailout_, wanted.empty() ? nullptr : entry.get());
+    const bool moves = wanted.empty() || before == entry.get();
     const auto place = std::find(entries_.begin(), entries_.end(), entry);
-    if (wanted.empty() && place != entries_.end() && place != entries_.begin()) {
+    if (moves && place != entries_.end() && place != entries_.begin()) {
       entries_.erase(place);
       entries_.push_front(entry);
     }

@@ -277,14 +277,15 @@ class Dispatcher {
   int runs_left_;
   bool is_disabled_ = false;
   bool is_cut_ = false;
+  const Entry* ran_after_bailout_ = nullptr;  ///< in the last call that ran; only compared
   bool is_unstable_ = false;  ///< its graphs were given up, as assumptions failed too often
   bool holds_graphs_ = false;
   bool generating_ = false;
-  bool pending_ = false;      ///< the next miss generates a graph
-  bool went_unused_ = false;  ///< the last graph lost its objects before it could run
-  int unused_ = 0;            ///< how often that was so
-  uint64_t paid_off_ = 0;     ///< graphs that ran often before their objects went
-  bool saw_tensor_ = false;   ///< among the entry's values or in a profiled run
+  bool pending_ = false;               ///< the next miss generates a graph
+  bool went_unused_ = false;           ///< the last graph lost its objects before it could run
+  int unused_ = 0;                     ///< how often that was so
+  uint64_t paid_off_ = 0;              ///< graphs that ran often before their objects went
+  bool saw_tensor_ = false;            ///< among the entry's values or in a profiled run
   bool has_ever_met_tensors_ = false;  ///< in a profiled run, not only in the last ones
   uint64_t tensors_before_ = 0;
   GraphRuns graph_runs_before_;  ///< when the profiled run began
