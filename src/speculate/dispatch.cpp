@@ -337,10 +337,12 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
     }
     attempt.ran = true;
     // A graph that ran after another one bailed out moves to the front of the cache the second time
-    // in a row: with a test that alternates, that would be wrong each time.
+    // in a row: with a test that alternates, that would be wrong each time. Before it has run
+    // often, the order in which graphs were made tells which outcomes still lack one.
+    constexpr uint64_t kManyRuns = 20;  // chosen, not measured
     const Entry* const before =
         std::exchange(ran_after_bailout_, wanted.empty() ? nullptr : entry.get());
-    const bool moves = wanted.empty() || before == entry.get();
+    const bool moves = wanted.empty() || (before == entry.get() && entry->hits > kManyRuns);
     const auto place = std::find(entries_.begin(), entries_.end(), entry);
     if (moves && place != entries_.end() && place != entries_.begin()) {
       entries_.erase(place);
