@@ -10,9 +10,11 @@
 
 import torch  # noqa: F401  (the compiled part needs torch's libraries to be loaded)
 
+from . import clock  # noqa: F401  (first: from here on, a program's start is our part)
+
+# isort: split
 from . import (
     attention,  # noqa: F401  (what graphs run for attention with dropout)
-    clock,  # noqa: F401  (first: from here on, a program's start is our part)
     containers,  # noqa: F401  (what graphs give goes through these)
     contexts,  # noqa: F401  (what graphs run for contextlib.ExitStack)
     draws,  # noqa: F401  (what graphs need to know of torch)

@@ -37,16 +37,17 @@ class StatsFiles:
 
     def write(self) -> None:
         """Writes the counters of the running process."""
-        told = report.stats_all() | {"children": self.of_children()}
+        children = self.of_children()
         if self.process == self.parent:
-            self.file.write_text(json.dumps(told, indent=1))
-        elif told["children"] or _calls() > self.calls_before:
-            with contextlib.suppress(
-                FileNotFoundError
-            ):  # the program ended, and took its folder with it
-                self._of(self.process).write_text(
-                    json.dumps(told | {"parent": self.parent}, indent=1)
-                )
+            self._write(self.file, {"children": children})
+        elif children or _calls() > self.calls_before:
+            # The program may have ended, and taken its folder with it.
+            with contextlib.suppress(FileNotFoundError):
+                self._write(self._of(self.process), {"children": children, "parent": self.parent})
+
+    @staticmethod
+    def _write(file: Path, family: dict[str, Any]) -> None:
+        file.write_text(json.dumps(report.stats_all() | family, indent=1))
 
     def told_by_children(self) -> dict[int, list[Snapshot]]:
         """What was converted in the processes that ended before this one, by their numbers; theirs, too."""

@@ -878,10 +878,10 @@ void Dispatcher::save(double milliseconds) {
 }
 
 void Dispatcher::profile_finished(double milliseconds) {
-  const bool has_met_tensors = ProfileRun::tensors_seen() != tensors_before_;
-  saw_tensor_ |= has_met_tensors;
-  has_ever_met_tensors_ |= has_met_tensors;
-  account.end_profiled_run(ProfileRun::tensors_seen() - tensors_before_);
+  const uint64_t tensors = ProfileRun::tensors_seen() - tensors_before_;
+  saw_tensor_ |= tensors != 0;
+  has_ever_met_tensors_ |= tensors != 0;
+  account.end_profiled_run(tensors);
   durations_.profiling += milliseconds;
   ++counters_.profiled;
   profiled_ = milliseconds;

@@ -277,7 +277,6 @@ class Dispatcher {
   int runs_left_;
   bool is_disabled_ = false;
   bool is_cut_ = false;
-  const Entry* ran_after_bailout_ = nullptr;  ///< in the last call that ran; only compared
   bool is_unstable_ = false;  ///< its graphs were given up, as assumptions failed too often
   bool holds_graphs_ = false;
   bool generating_ = false;
@@ -308,6 +307,7 @@ class Dispatcher {
   Observations observations_;
   bool texts_are_inputs_ = true;  ///< those that are ever new; false: that can't be converted
   std::deque<std::shared_ptr<Entry>> entries_;
+  const Entry* ran_after_bailout_ = nullptr;  ///< in the last call that ran; only compared
   std::shared_ptr<Entry>
       compiling_;  ///< its kernels are compiling; no other graph is made meanwhile
   std::shared_ptr<Entry> outdated_;  ///< by this call, before its kernels were compiled

@@ -1,5 +1,7 @@
 #include "frontend/core/class_entry.h"
 
+#include "python/classes.h"
+
 namespace janus::frontend {
 
 using python::Object;
@@ -16,6 +18,11 @@ PyObject* class_entry(Interpreter& interpreter, PyTypeObject* type, const char* 
   else
     interpreter.assume(Assumption::Kind::missing_attribute, owner, key);
   return found;
+}
+
+bool is_of_class_in_c(PyTypeObject* type, PyObject* method, const char* name) {
+  const Object key = Object::steal(PyUnicode_InternFromString(name));
+  return method == _PyType_Lookup(python::class_in_c(type), key.get());
 }
 
 }  // namespace janus::frontend

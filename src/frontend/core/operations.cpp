@@ -39,6 +39,11 @@ bool truth(Interpreter& interpreter, const Value& value, int fact) {
   return decide(interpreter, truth_of(interpreter, value), fact);
 }
 
+bool holds(Interpreter& interpreter, const Value& left, syntax::CompareOperator op,
+           const Value& right) {
+  return truth(interpreter, compare(interpreter, op, left, right), -1);
+}
+
 Value opened(Interpreter& interpreter, const Value& value) {
   return table.opened(interpreter, value);
 }

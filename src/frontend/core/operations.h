@@ -48,6 +48,9 @@ bool identical(Interpreter& interpreter, const Value& left, const Value& right);
 Truth truth_of(Interpreter& interpreter, const Value& value);
 /// bool(value): known, or followed and guarded. `fact`: where the outcomes were counted.
 bool truth(Interpreter& interpreter, const Value& value, int fact);
+/// Whether `left op right`, guarded where only the run knows.
+bool holds(Interpreter& interpreter, const Value& left, syntax::CompareOperator op,
+           const Value& right);
 /// A container of the real world (list, tuple, dict, torch.Size, named tuple, ...) as its shadow
 /// copy, with guards for length and keys; any other value as it is.
 Value opened(Interpreter& interpreter, const Value& value);

@@ -355,10 +355,8 @@ Value method_compare(Interpreter& interpreter, CompareOperator op, const Value& 
   if (op != CompareOperator::Eq && op != CompareOperator::NotEq) return nullptr;
   const auto first = bound_parts(interpreter, left), second = bound_parts(interpreter, right);
   if (!first || !second) return nullptr;
-  const bool same =
-      truth(interpreter, compare(interpreter, CompareOperator::Eq, first->second, second->second),
-            -1) &&
-      identical(interpreter, first->first, second->first);
+  const bool same = holds(interpreter, first->second, CompareOperator::Eq, second->second) &&
+                    identical(interpreter, first->first, second->first);
   return interpreter.boolean(same == (op == CompareOperator::Eq));
 }
 

@@ -19,6 +19,7 @@
 #include "frontend/language/numpy_numbers.h"
 #include "frontend/language/strings.h"
 #include "frontend/objects/attributes.h"
+#include "frontend/objects/container_classes.h"
 #include "frontend/objects/dict_views.h"
 #include "frontend/objects/folding.h"
 #include "frontend/objects/set_methods.h"
@@ -356,10 +357,9 @@ namespace {
 /// `__imul__` of list.
 bool repeats_by_own_method(Interpreter& interpreter, const Value& left) {
   PyTypeObject* const type = class_of(left);
-  if (type == nullptr || type == &PyList_Type || PyType_IsSubtype(type, &PyList_Type) == 0)
-    return false;
+  if (type == &PyList_Type || !is_list_class(type)) return false;
   const auto is_lists = [&](const char* name) {
-    return class_entry(interpreter, type, name) == PyDict_GetItemString(PyList_Type.tp_dict, name);
+    return is_of_class_in_c(type, class_entry(interpreter, type, name), name);
   };
   return is_lists("__imul__") && !is_lists("__mul__");
 }

@@ -13,6 +13,7 @@
 #include "frontend/library/builtins.h"
 #include "frontend/library/special_callables.h"
 #include "frontend/objects/attributes.h"
+#include "frontend/objects/container_classes.h"
 #include "frontend/objects/container_methods.h"
 #include "frontend/objects/folding.h"
 #include "frontend/objects/iteration.h"
@@ -214,9 +215,8 @@ Value reversed_list(const std::shared_ptr<Sequence>& list) {
 Value method_of_list(Interpreter& interpreter, const Value& value, const char* name) {
   const bool is_object = as<Instance>(value) != nullptr || as<Known>(value) != nullptr;
   PyTypeObject* const type = is_object ? class_of(value) : nullptr;
-  const bool is_derived =
-      type != nullptr && type != &PyList_Type && PyType_IsSubtype(type, &PyList_Type) != 0;
-  return is_derived ? special_method(interpreter, value, name) : nullptr;
+  return type != &PyList_Type && is_list_class(type) ? special_method(interpreter, value, name)
+                                                     : nullptr;
 }
 
 Value call_reversed(Interpreter& interpreter, const Arguments& arguments) {

@@ -336,9 +336,7 @@ class Groups {
   bool is_current() {
     if (elements_.at(at_) == nullptr) return false;
     const Value of_element = key();
-    return of_element == current_ ||
-           truth(interpreter_, compare(interpreter_, CompareOperator::Eq, current_, of_element),
-                 -1);
+    return of_element == current_ || holds(interpreter_, current_, CompareOperator::Eq, of_element);
   }
 
   Interpreter& interpreter_;
@@ -509,9 +507,7 @@ Value insertion_place(Interpreter& interpreter, const Arguments& arguments,
   for (size_t i = 0; i < elements.size(); ++i) {
     // Of a sequence that is not sorted, only the search itself tells.
     if (!is_number(elements[i]) || as<Known>(elements[i]) == nullptr) return nullptr;
-    if (i > 0 &&
-        !truth(interpreter,
-               compare(interpreter, CompareOperator::LtE, elements[i - 1], elements[i]), -1))
+    if (i > 0 && !holds(interpreter, elements[i - 1], CompareOperator::LtE, elements[i]))
       return nullptr;
     Value is_before = compare(interpreter, before, elements[i], arguments.positional[1]);
     Value counted = as<Known>(is_before) != nullptr

@@ -31,6 +31,10 @@ bool is_tuple_like(PyObject* object) {
   return PyTuple_CheckExact(object) || type == size_class() || tuple_fields(type) != nullptr;
 }
 
+bool is_list_class(PyTypeObject* type) {
+  return type != nullptr && PyType_IsSubtype(type, &PyList_Type) != 0;
+}
+
 PyTypeObject* deque_type() {
   static PyObject* const type = imported("collections.deque");
   return reinterpret_cast<PyTypeObject*>(type);

@@ -19,6 +19,11 @@ PyObject* tuple_fields(PyTypeObject* type);
 /// torch.Size, named tuples, torch.return_types.
 bool is_tuple_like(PyObject* object);
 
+// --- lists ---------------------------------------------------------------------------------------
+
+/// Whether the class is list or derived from it; null is none.
+bool is_list_class(PyTypeObject* type);
+
 // --- deques --------------------------------------------------------------------------------------
 
 PyTypeObject* deque_type();

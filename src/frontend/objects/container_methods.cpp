@@ -129,18 +129,14 @@ Value items_for_method(Interpreter& interpreter, PyObject* method, const std::st
 /// a list whose class has no `__radd__`.
 bool comes_first(Interpreter& interpreter, const Value& other) {
   PyTypeObject* const type = class_of(other);
-  if (type == &PyTuple_Type) return true;
-  if (type == &PyList_Type) return true;
-  return type != nullptr && PyType_IsSubtype(type, &PyList_Type) != 0 &&
-         class_entry(interpreter, type, "__radd__") == nullptr;
+  if (type == &PyTuple_Type || type == &PyList_Type) return true;
+  return is_list_class(type) && class_entry(interpreter, type, "__radd__") == nullptr;
 }
 
 /// list + other, which goes by what both hold; null if the other is no list.
 Value joined_lists(Interpreter& interpreter, const Value& list, const Value& other) {
-  const Value whole = opened(interpreter, other);
-  const Value held = as<Sequence>(whole) != nullptr ? whole : held_elements(interpreter, other);
-  if (held == nullptr || !as<Sequence>(held)->is_list) return nullptr;
-  return binary(interpreter, syntax::Operator::Add, list, held);
+  const Value held = list_contents(interpreter, other);
+  return held == nullptr ? nullptr : binary(interpreter, syntax::Operator::Add, list, held);
 }
 
 Value extend_list(Interpreter& interpreter, const Value& list, const Value& other) {

@@ -3,6 +3,7 @@
 #include "frontend/objects/entry_containers.h"
 
 #include "frontend/control/entry_lists.h"
+#include "frontend/core/class_of.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/narrowing.h"
 #include "frontend/objects/container_classes.h"
@@ -200,6 +201,12 @@ std::shared_ptr<Sequence> held_elements(Interpreter& interpreter, const Value& o
   if (known == nullptr || known->source == nullptr || !PyList_Check(known->object.get()))
     return nullptr;
   return shared_as<Sequence>(open_sequence(interpreter, *known));
+}
+
+Value list_contents(Interpreter& interpreter, const Value& value) {
+  if (!is_list_class(class_of(value))) return nullptr;
+  const Value whole = opened(interpreter, value);
+  return as<Sequence>(whole) != nullptr ? whole : held_elements(interpreter, value);
 }
 
 std::shared_ptr<Dictionary> held_items(Interpreter& interpreter, const Value& object) {

@@ -19,6 +19,9 @@ Value open_sequence(Interpreter& interpreter, const Known& known);
 /// other object.
 std::shared_ptr<Sequence> held_elements(Interpreter& interpreter, const Value& object);
 
+/// What the value holds if it is a list, also of a class derived from list; else null.
+Value list_contents(Interpreter& interpreter, const Value& value);
+
 /// What an object of a class derived from dict holds, whatever methods the class has; null for any
 /// other object.
 std::shared_ptr<Dictionary> held_items(Interpreter& interpreter, const Value& object);

@@ -54,12 +54,6 @@ std::shared_ptr<Instance> bare_instance(PyTypeObject* type) {
   return made;
 }
 
-/// Whether the method is the one that the class written in C brings along.
-bool is_of_class_in_c(PyTypeObject* type, PyObject* method, const char* name) {
-  const Object key = Object::steal(PyUnicode_InternFromString(name));
-  return method == _PyType_Lookup(python::class_in_c(type), key.get());
-}
-
 // --- dataclasses --------------------------------------------------------------------------------
 
 /// Whether @dataclass wrote the method: comparisons have no source, but are known.
@@ -233,19 +227,10 @@ Value by_contents(Interpreter& interpreter, PyObject* method, const Value& left,
   return result.is(Py_NotImplemented) ? nullptr : interpreter.constant(result);
 }
 
-/// What the value holds if it is a list, also of a class derived from list; else null.
-Value contents_of_list(Interpreter& interpreter, const Value& value) {
-  PyTypeObject* const type = class_of(value);
-  if (type == nullptr || PyType_IsSubtype(type, &PyList_Type) == 0) return nullptr;
-  const Value whole = opened(interpreter, value);
-  return as<Sequence>(whole) != nullptr ? whole : held_elements(interpreter, value);
-}
-
 /// Whether the class compares its objects, which are lists, by what they hold.
 bool compares_as_list(Interpreter& interpreter, PyTypeObject* type, CompareOperator op) {
   const char* name = comparison_method(op);
-  return type != nullptr && PyType_IsSubtype(type, &PyList_Type) != 0 &&
-         class_entry(interpreter, type, name) == PyDict_GetItemString(PyList_Type.tp_dict, name);
+  return is_list_class(type) && is_of_class_in_c(type, class_entry(interpreter, type, name), name);
 }
 
 /// Whether the class, one of C's, compares with objects of any other class: an array does.
@@ -262,9 +247,9 @@ Value compare_by_left(Interpreter& interpreter, CompareOperator op, const Value&
   if (type == nullptr || as<Tensor>(left) != nullptr)
     interpreter.refuse(ReasonCode::expression, "the comparison of objects");
   if (compares_as_list(interpreter, type, op)) {
-    const Value other = contents_of_list(interpreter, right);
+    const Value other = list_contents(interpreter, right);
     return other == nullptr ? nullptr
-                            : compare(interpreter, op, contents_of_list(interpreter, left), other);
+                            : compare(interpreter, op, list_contents(interpreter, left), other);
   }
   // A number, text or container says nothing of objects of other classes.
   if (!is_object) return nullptr;

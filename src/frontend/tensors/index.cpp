@@ -241,7 +241,7 @@ class Indexing {
   }
 
   /// Where the sign of a bound is not known (x[start : start + batch] with a start that varies):
-  /// the range is guarded to lie within the tensor, as it does in this call. Null elsewhere.
+  /// on which side of the tensor's beginning and end it lies is guarded. Null elsewhere.
   std::shared_ptr<Tensor> inner_range(const SliceValue& slice) {
     const Value& step = slice.step;
     if (known_object(step) != Py_None && !is_one(step)) return nullptr;
@@ -249,11 +249,11 @@ class Indexing {
     const graph::Dim& size = current_->value->type.shape[static_cast<size_t>(dim_)];
     const Value zero = interpreter_.integer(0), whole = interpreter_.dimension(size);
     const Value start = known_object(slice.start) == Py_None ? zero : within(slice.start, whole);
-    Value stop = known_object(slice.stop) == Py_None ? whole : within(slice.stop, whole);
-    if (!dimension_of(start) || !dimension_of(stop)) return nullptr;
-    if (!in_order(start, stop)) stop = start;
+    const Value stop = known_object(slice.stop) == Py_None ? whole : within(slice.stop, whole);
     const auto first = dimension_of(start), last = dimension_of(stop);
-    return part_of(*first, *last - *first, slice);
+    if (!first || !last) return nullptr;
+    const bool is_empty = !in_order(start, stop);
+    return part_of(*first, is_empty ? graph::Dim(0) : *last - *first, slice);
   }
 
   /// The bound as a position within the tensor: a negative one counts from the end.
@@ -312,10 +312,8 @@ class Indexing {
     return {number, sum};
   }
 
-  /// left <= right, guarded where only the run knows.
   bool in_order(const Value& left, const Value& right) {
-    return truth(interpreter_, compare(interpreter_, syntax::CompareOperator::LtE, left, right),
-                 -1);
+    return holds(interpreter_, left, syntax::CompareOperator::LtE, right);
   }
 
   static bool is_one(const Value& value) {

@@ -33,8 +33,7 @@ enum Place : uint8_t { kQuery, kKey, kValue, kMask, kDropout, kCausal, kScale, k
 
 /// The argument, or none: each has a default but the first three.
 Value argument(Interpreter& interpreter, const CallArguments& arguments, Place place) {
-  if (place < arguments.positional.size()) return arguments.positional[place];
-  const Value* given = arguments.keyword(kNames.at(place));
+  const Value* given = arguments.given(place, kNames.at(place));
   return given == nullptr ? interpreter.none() : *given;
 }
 
@@ -87,13 +86,10 @@ Dropout kind_of_dropout(Interpreter& interpreter, const Value& dropout) {
            : *known > 0 && *known < 1 ? Dropout::some
                                       : Dropout::unknown;
   if (as<Number>(dropout) == nullptr) return Dropout::unknown;
-  const auto holds = [&](const Value& left, syntax::CompareOperator op, const Value& right) {
-    return truth(interpreter, compare(interpreter, op, left, right), -1);
-  };
   const Value zero = interpreter.integer(0), one = interpreter.integer(1);
-  if (holds(dropout, syntax::CompareOperator::Eq, zero)) return Dropout::none;
-  if (holds(zero, syntax::CompareOperator::Lt, dropout) &&
-      holds(dropout, syntax::CompareOperator::Lt, one))
+  if (holds(interpreter, dropout, syntax::CompareOperator::Eq, zero)) return Dropout::none;
+  if (holds(interpreter, zero, syntax::CompareOperator::Lt, dropout) &&
+      holds(interpreter, dropout, syntax::CompareOperator::Lt, one))
     return Dropout::some;
   interpreter.refuse(ReasonCode::dynamic_value, "a dropout of attention outside of 0 to 1");
 }
@@ -124,10 +120,8 @@ std::optional<Attention> attention_of(Interpreter& interpreter, const CallArgume
 /// The call with a dropout of 0, whose number varies: strides of ATen's result depend on it.
 Value call_without_dropout(Interpreter& interpreter, const CallArguments& arguments) {
   CallArguments changed = arguments;
-  const Value none = interpreter.constant(python::check(PyFloat_FromDouble(0)));
-  if (kDropout < changed.positional.size()) changed.positional[kDropout] = none;
-  for (auto& [name, value] : changed.keywords)
-    if (name == kNames[kDropout]) value = none;
+  changed.replace(kDropout, kNames.at(kDropout),
+                  interpreter.constant(python::check(PyFloat_FromDouble(0))));
   return call_operator(interpreter, imported(kCallable), changed);
 }
 

@@ -300,12 +300,6 @@ bool known_flag(Interpreter& interpreter, const Value* value, bool otherwise) {
   return truth(interpreter, *value, -1);
 }
 
-/// The argument by position or keyword; null if absent.
-const Value* argument(const CallArguments& arguments, size_t position, std::string_view name) {
-  if (position < arguments.positional.size()) return &arguments.positional[position];
-  return arguments.keyword(name);
-}
-
 /// While backward() or grad() of torch runs.
 class InEngine {
  public:
@@ -331,13 +325,13 @@ Value backpropagate(Interpreter& interpreter, const CallArguments& arguments, in
   const InEngine engine(interpreter, frames);
   const Awaiting nothing(interpreter, Awaiting::What::nothing);
   refuse_within_autocast(interpreter, "backward()");
-  bool create_graph = known_flag(interpreter, argument(arguments, 3, "create_graph"), false);
-  bool retain = known_flag(interpreter, argument(arguments, 2, "retain_graph"), create_graph);
-  const Value* inputs = argument(arguments, 4, "inputs");
+  bool create_graph = known_flag(interpreter, arguments.given(3, "create_graph"), false);
+  bool retain = known_flag(interpreter, arguments.given(2, "retain_graph"), create_graph);
+  const Value* inputs = arguments.given(4, "inputs");
   if (create_graph || (inputs != nullptr &&
                        (as<Known>(*inputs) == nullptr || !as<Known>(*inputs)->object.is(Py_None))))
     interpreter.refuse(ReasonCode::autograd, "backward() with create_graph or inputs");
-  const Value* seed = argument(arguments, 1, "gradient");
+  const Value* seed = arguments.given(1, "gradient");
   Outputs outputs;
   add_output(interpreter, outputs, arguments.positional.at(0), seed == nullptr ? nullptr : *seed);
   check_not_consumed(interpreter, outputs.values);
@@ -436,18 +430,18 @@ std::vector<Value> gradient_tensors(Interpreter& interpreter, const Outputs& out
 Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   const InEngine engine(interpreter, kFramesOfFunction);
   refuse_within_autocast(interpreter, "torch.autograd.grad");
-  const Value* outputs_given = argument(arguments, 0, "outputs");
-  const Value* inputs_given = argument(arguments, 1, "inputs");
+  const Value* outputs_given = arguments.given(0, "outputs");
+  const Value* inputs_given = arguments.given(1, "inputs");
   if (outputs_given == nullptr || inputs_given == nullptr)
     interpreter.refuse(ReasonCode::would_raise, "TypeError: autograd.grad() misses an argument");
-  bool create_graph = known_flag(interpreter, argument(arguments, 4, "create_graph"), false);
-  bool retain = known_flag(interpreter, argument(arguments, 3, "retain_graph"), create_graph);
+  bool create_graph = known_flag(interpreter, arguments.given(4, "create_graph"), false);
+  bool retain = known_flag(interpreter, arguments.given(3, "retain_graph"), create_graph);
   bool materialize = known_flag(interpreter, arguments.keyword("materialize_grads"), false);
-  bool allow_unused = known_flag(interpreter, argument(arguments, 6, "allow_unused"), materialize);
+  bool allow_unused = known_flag(interpreter, arguments.given(6, "allow_unused"), materialize);
   if (known_flag(interpreter, arguments.keyword("is_grads_batched"), false))
     interpreter.refuse(ReasonCode::autograd, "batched gradients");
   std::vector<Value> seeds;
-  if (const Value* given = argument(arguments, 2, "grad_outputs");
+  if (const Value* given = arguments.given(2, "grad_outputs");
       given != nullptr && (as<Known>(*given) == nullptr || !as<Known>(*given)->object.is(Py_None)))
     seeds = tensor_list(interpreter, *given);
   Outputs outputs;
@@ -495,7 +489,7 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
 }
 
 Value call_backward_function(Interpreter& interpreter, const CallArguments& arguments) {
-  const Value* tensors = argument(arguments, 0, "tensors");
+  const Value* tensors = arguments.given(0, "tensors");
   if (tensors == nullptr || as<Tensor>(*tensors) == nullptr || arguments.positional.size() > 1 ||
       !arguments.keywords.empty())
     interpreter.refuse(ReasonCode::autograd, "these arguments of torch.autograd.backward");

@@ -54,8 +54,7 @@ class Update {
   }
   bool is_set(const char* name) { return truth(interpreter_, option(name), -1); }
   bool is_zero(const char* name) {
-    return truth(interpreter_,
-                 compare(interpreter_, syntax::CompareOperator::Eq, option(name), number(0)), -1);
+    return holds(interpreter_, option(name), syntax::CompareOperator::Eq, number(0));
   }
 
   Value number(double value) {

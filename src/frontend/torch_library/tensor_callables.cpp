@@ -40,8 +40,7 @@ Value call_size(Interpreter& interpreter, const Arguments& arguments) {
   auto self = self_of(arguments);
   if (self == nullptr) return nullptr;
   Value sizes = size_of(interpreter, *self);
-  const Value* dim =
-      arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("dim");
+  const Value* dim = arguments.given(1, "dim");
   if (dim == nullptr || known_object(*dim) == Py_None) return sizes;
   return subscript(interpreter, sizes, *dim);
 }
@@ -294,28 +293,24 @@ Value call_element_size(Interpreter& interpreter, const Arguments& arguments) {
   return self == nullptr ? nullptr : interpreter.integer(graph::byte_size(self->value->type.dtype));
 }
 
-/// Whether a number that may have either sign is negative, guarded.
-bool is_negative(Interpreter& interpreter, const Value& number) {
-  const Value zero = interpreter.integer(0);
-  return truth(interpreter, compare(interpreter, syntax::CompareOperator::Lt, number, zero), -1);
-}
-
 /// Tensor.narrow at a varying start, which counts from the end where it is negative. Null: torch's
 /// own rule is enough.
 Value call_narrow(Interpreter& interpreter, const Arguments& arguments) {
   static PyObject* const narrow = imported("torch.narrow");
   constexpr size_t kStart = 2;
-  const auto self = self_of(arguments);
-  if (self == nullptr || arguments.positional.size() <= kStart) return nullptr;
-  const Value& start = arguments.positional[kStart];
-  if (as<Number>(start) == nullptr || !is_negative(interpreter, start)) return nullptr;
-  Arguments of_size, changed = arguments;
-  of_size.positional = {self, arguments.positional[1]};
-  const Value size = call_size(interpreter, of_size);
-  if (size == nullptr) return nullptr;
-  changed.positional[kStart] = binary(interpreter, syntax::Operator::Add, size, start);
-  if (is_negative(interpreter, changed.positional[kStart]))
+  const Value *self = arguments.given(0, "input"), *dim = arguments.given(1, "dim");
+  const Value* start = arguments.given(kStart, "start");
+  if (self == nullptr || as<Tensor>(*self) == nullptr || dim == nullptr || start == nullptr ||
+      as<Number>(*start) == nullptr)
+    return nullptr;
+  const Value zero = interpreter.integer(0);
+  if (holds(interpreter, *start, syntax::CompareOperator::GtE, zero)) return nullptr;
+  const Value size = subscript(interpreter, size_of(interpreter, *as<Tensor>(*self)), *dim);
+  const Value position = binary(interpreter, syntax::Operator::Add, size, *start);
+  if (!holds(interpreter, position, syntax::CompareOperator::GtE, zero))
     interpreter.refuse(ReasonCode::would_raise, "IndexError: start out of range");
+  Arguments changed = arguments;
+  changed.replace(kStart, "start", position);
   return call_operator(interpreter, narrow, changed);
 }
 
@@ -323,8 +318,7 @@ Value call_narrow(Interpreter& interpreter, const Arguments& arguments) {
 /// begins as one. Null: there are none.
 Value call_cat(Interpreter& interpreter, const Arguments& arguments) {
   static PyObject* const cat = imported("torch.cat");
-  const bool by_position = !arguments.positional.empty();
-  const Value* given = by_position ? &arguments.positional[0] : arguments.keyword("tensors");
+  const Value* given = arguments.given(0, "tensors");
   const auto* tensors = given == nullptr ? nullptr : as<Sequence>(*given);
   if (tensors == nullptr || tensors->elements.rolled() != nullptr) return nullptr;
   std::vector<Value> kept;
@@ -341,9 +335,7 @@ Value call_cat(Interpreter& interpreter, const Arguments& arguments) {
   if (kept.size() == tensors->elements.size() || !is_any_of_rank || dtypes.size() > 1)
     return nullptr;
   Arguments changed = arguments;
-  if (by_position) changed.positional[0] = make_tuple(kept);
-  for (auto& [name, value] : changed.keywords)
-    if (name == "tensors") value = make_tuple(kept);
+  changed.replace(0, "tensors", make_tuple(std::move(kept)));
   return call_operator(interpreter, cat, changed);
 }
 

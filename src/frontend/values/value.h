@@ -107,6 +107,16 @@ struct CallArguments {
       if (key == name) return &value;
     return nullptr;
   }
+  /// By position or keyword; null if absent.
+  const Value* given(size_t position, std::string_view name) const {
+    return position < positional.size() ? &positional[position] : keyword(name);
+  }
+  /// Puts another value in the place of one that is given.
+  void replace(size_t position, std::string_view name, const Value& value) {
+    if (position < positional.size()) positional[position] = value;
+    for (auto& [key, old] : keywords)
+      if (key == name) old = value;
+  }
   bool operator==(const CallArguments&) const = default;
 };
 

@@ -265,6 +265,7 @@ BEYOND = {
     "but the last": lambda x, n: x[:, :-n] * 2,
     "between": lambda x, n: x[:, -2 * n : -n] * 2,
     "narrow": lambda x, n: x.narrow(1, n, 1) * 2,
+    "narrow by keywords": lambda x, n: torch.narrow(input=x, dim=1, start=n, length=1) * 2,
     "narrow from the end": lambda x, n: torch.narrow(x, 1, -n, 1) * 2,
     "both parts": lambda x, n: torch.cat([x[:, -n:], x[:, :-n]], 1) * 2,
 }
@@ -273,17 +274,15 @@ BEYOND = {
 @pytest.mark.parametrize("case", BEYOND)
 @differential(hits=1)
 def test_bounds_of_either_sign_and_behind_the_end(case):
-    """The gradient comes from outside: it needs the number, too."""
-
-    def step(x, n):
-        return BEYOND[case](x, n)
-
     numbers = [1, 2, 3, 4, 1, 2, -1, -2, 0, 5, 6, 9, 3]
-    return Program(step, [(torch.randn(2, 5, requires_grad=True), each) for each in numbers])
+    return Program(
+        BEYOND[case], [(torch.randn(2, 5, requires_grad=True), each) for each in numbers]
+    )
 
 
 @pytest.mark.parametrize("case", BEYOND)
 def test_gradients_due_outside_of_varying_parts(case):
+    """The backward run needs the number, too."""
     step = BEYOND[case]
     converted = torchjanus.function(step)
     with torchjanus.options.without("background"):
