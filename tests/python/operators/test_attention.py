@@ -136,6 +136,17 @@ def test_dropout_that_varies():
     return Program(step, [(torch.randn(()), each) for each in drops], [query, key, value])
 
 
+@differential(reasons=["dynamic_value"])
+def test_dropout_that_varies_and_drops_everything():
+    query, key, value = leaves(SIZES, SIZES, SIZES)
+
+    def step(x, drop):
+        return F.scaled_dot_product_attention(query * x, key, value, None, drop) * 2
+
+    drops = [0.1, 0.2, 1.0, 1.0, 1.0, 1.0]
+    return Program(step, [(torch.randn(()), each) for each in drops], [query, key, value])
+
+
 EMPTY = {
     "values": ((3, 4), (5, 4), (5, 0), None),
     "keys": ((3, 4), (0, 4), (0, 4), (3, 0)),
