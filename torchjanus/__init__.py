@@ -28,6 +28,7 @@ from . import (
 from ._core import Function, Region
 from .convert import explain, function, graph, stats
 from .inline import code
+from .lazy_execution import fetch, lazy, synchronize
 from .meta import stop_fuse, stop_grad
 from .notebook import (  # noqa: F401  (%load_ext torchjanus)
     load_ipython_extension,
@@ -42,11 +43,14 @@ __all__ = [
     "Region",
     "code",
     "explain",
+    "fetch",
     "function",
     "graph",
+    "lazy",
     "meta",
     "options",
     "stats",
     "stop_fuse",
     "stop_grad",
+    "synchronize",
 ]

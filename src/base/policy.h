@@ -71,6 +71,13 @@ inline constexpr uint64_t kManyGraphs = 8;  // chosen, not measured
 /// Runs of a cut region between two checks whether any of its parts has a graph.
 inline constexpr uint32_t kRunsBetweenCutChecks = 64;  // chosen, not measured
 
+// ---- Lazy execution (lazy/) ---------------------------------------------------------------------
+
+/// Calls of operators that may be pending at once.
+inline constexpr size_t kMostPendingCalls = 8192;  // chosen, not measured
+/// Bytes of their results.
+inline constexpr size_t kMostPendingBytes = size_t{1} << 30;  // chosen, not measured
+
 // ---- Entry points found by watching (bind/entry_points.cpp)
 // --------------------------------------
 

@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "bind/entry_points.h"
 #include "bind/function.h"
+#include "bind/lazy.h"
 #include "bind/region.h"
 #include "bind/snapshot.h"
 #include "bind/startup.h"
@@ -136,6 +137,7 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
 NB_MODULE(_core, module) {
   nb::register_exception_translator(translate);
   bind::start_up();
+  bind::bind_lazy(module);
   module.doc() = "The compiled part of torchjanus.";
   module.attr("Function") = nb::borrow(bind::function_type());
   module.attr("Region") = nb::borrow(bind::region_type());

@@ -221,6 +221,7 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
     note({ReasonCode::internal_error, "this build has no graph generator", {}});
     return {};
   }
+  const std::shared_ptr<void> ordinary = tensor_access().ordinary_execution();
   const Environment environment = tensor_access().environment();
   if (const char* tracer = active_tracer(environment)) {
     ++counters_.bypassed;

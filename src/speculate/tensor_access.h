@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -69,6 +70,9 @@ struct ExpectedTensor {
 class TensorAccess {
  public:
   virtual ~TensorAccess() = default;
+  /// While the result lives, no tensor's contents are pending, and operators of this thread run
+  /// when they are called. Null where that is so in any case.
+  virtual std::shared_ptr<void> ordinary_execution() const { return nullptr; }
   virtual bool is_tensor(PyObject* object) const = 0;  ///< any subclass
   /// The fact, or why this tensor is never converted (subclass, device, layout, conj/neg bit,
   /// quantised, ...).

@@ -19,6 +19,7 @@
 #include "speculate/elements_apart.h"
 #include "torch/memory.h"
 #include "torch/parts.h"
+#include "torch/interception_keys.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {
@@ -52,7 +53,7 @@ c10::DispatchKeySet inference_keys() {
 
 /// Where inference mode is active, tensors made in it are as good as others.
 bool has_ordinary_keys(const at::TensorImpl* impl) {
-  const c10::DispatchKeySet keys = impl->key_set();
+  const c10::DispatchKeySet keys = impl->key_set().remove(kLazyTensor);
   return keys == ordinary_keys() || (keys == inference_keys() && c10::InferenceMode::is_enabled());
 }
 
@@ -222,10 +223,10 @@ const char* obstacle(PyObject* object) {
 bool unusual_keys() {
   const c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
   const c10::DispatchKeySet usual_included =
-      c10::default_included_set | c10::autocast_dispatch_keyset;
+      c10::default_included_set | c10::autocast_dispatch_keyset | kInterceptionKeys;
   const c10::DispatchKeySet usual_excluded =
       c10::default_excluded_set | c10::autocast_dispatch_keyset | c10::autograd_dispatch_keyset |
-      c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
+      c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView) | kInterceptionKeys;
   return !(keys.included_ - usual_included).empty() || !(keys.excluded_ - usual_excluded).empty();
 }
 
@@ -239,6 +240,10 @@ bool any_mode() {
 
 class Access final : public speculate::TensorAccess {
  public:
+  std::shared_ptr<void> ordinary_execution() const override {
+    return is_intercepted() ? std::make_shared<OrdinaryExecution>() : nullptr;
+  }
+
   bool is_tensor(PyObject* object) const override {
     if (THPVariable_CheckExact(object)) return true;
     return PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(THPVariableClass)) !=

@@ -1,0 +1,56 @@
+#include "bind/lazy.h"
+
+#include <nanobind/stl/string.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include "lazy/interception.h"
+#include "lazy/session.h"
+
+namespace nb = nanobind;
+
+namespace janus::bind {
+
+namespace {
+
+void begin_lazy() { lazy::intercept(&lazy::Session::of_this_thread()); }
+
+void end_lazy() {
+  lazy::intercept(nullptr);
+  lazy::Session::of_this_thread().run_all(lazy::Look::end);
+}
+
+void synchronize() { lazy::Session::of_this_thread().run_all(lazy::Look::end); }
+
+nb::dict lazy_counts() {
+  const lazy::Session& session = lazy::Session::of_this_thread();
+  const lazy::SessionCounts counts = session.counts();
+  nb::dict dict;
+  dict["noted"] = counts.noted;
+  dict["at_once"] = counts.at_once;
+  dict["never_run"] = counts.never_run;
+  dict["looks"] = counts.looks;
+  dict["run_eagerly"] = counts.run_eagerly;
+  dict["run_in_graphs"] = counts.run_in_graphs;
+  dict["pending"] = session.pending();
+  return dict;
+}
+
+bool is_pending(nb::handle tensor) {
+  if (!THPVariable_Check(tensor.ptr())) throw nb::type_error("is_pending: expected a tensor");
+  const at::Tensor& value = THPVariable_Unpack(tensor.ptr());
+  return value.has_storage() &&
+         lazy::StorageNode::of_pending(*value.storage().unsafeGetStorageImpl()) != nullptr;
+}
+
+}  // namespace
+
+void bind_lazy(nb::module_& module) {
+  lazy::register_interception();
+  module.def("begin_lazy", begin_lazy);
+  module.def("end_lazy", end_lazy);
+  module.def("synchronize", synchronize);
+  module.def("is_pending", is_pending, nb::arg("tensor"));
+  module.def("lazy_counts", lazy_counts);
+}
+
+}  // namespace janus::bind

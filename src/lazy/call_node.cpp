@@ -1,0 +1,202 @@
+#include "lazy/call_node.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+#include "graph/op.h"
+#include "ops/list.h"
+#include "ops/structure.h"
+#include "torch/tensor.h"
+
+namespace janus::lazy {
+
+using graph::AttributeValue;
+using graph::Attributes;
+using graph::Builder;
+using graph::Parameter;
+using graph::Shape;
+using graph::Type;
+using graph::Value;
+
+namespace {
+
+/// The values of each argument: none where it is a constant, several where it is a list.
+struct Argument {
+  std::vector<Value*> values;
+  bool is_list = false;
+};
+
+std::vector<Argument> arguments_of(const CallKind& kind, std::span<Value* const> operands,
+                                   std::span<Value* const> numbers) {
+  std::vector<Argument> made(kind.arguments.size());
+  // Tensors and wrapped numbers of one list come in the order of its elements.
+  std::map<std::pair<uint32_t, int32_t>, Value*> by_place;
+  for (size_t i = 0; i < operands.size(); ++i)
+    by_place[{kind.places[i].argument, kind.places[i].element}] = operands[i];
+  for (size_t i = 0; i < numbers.size(); ++i)
+    by_place[{kind.numbers[i].argument, kind.numbers[i].element}] = numbers[i];
+  for (const auto& [place, value] : by_place) {
+    made[place.first].values.push_back(value);
+    made[place.first].is_list |= place.second >= 0;
+  }
+  return made;
+}
+
+graph::DType dtype_of(at::ScalarType type) {
+  const auto known = torch::dtype_of(type);
+  if (!known) throw NotInGraph("graphs do not have the dtype");
+  return *known;
+}
+
+Type type_of(const Geometry& geometry) {
+  return Type::tensor(dtype_of(geometry.dtype),
+                      Shape(geometry.sizes.begin(), geometry.sizes.end()));
+}
+
+AttributeValue attribute_of(const c10::IValue& value, const Parameter& parameter) {
+  if (value.isNone()) return graph::None{};
+  if (parameter.kind == Parameter::Kind::dtype)
+    return dtype_of(static_cast<at::ScalarType>(value.toInt()));
+  if (value.isBool()) return value.toBool();
+  if (value.isInt()) return value.toInt();
+  if (value.isDouble()) return value.toDouble();
+  if (value.isString()) return std::string(value.toStringView());
+  if (value.isIntList()) {
+    const auto list = value.toIntVector();
+    return Shape(list.begin(), list.end());
+  }
+  if (value.isDoubleList()) return value.toDoubleVector();
+  if (value.isBoolList()) {
+    const auto list = value.toBoolList();
+    return std::vector<bool>(list.begin(), list.end());
+  }
+  throw NotInGraph("an argument has no form in graphs");
+}
+
+/// Whether an argument that graphs ignore changes nothing: the layout of a result is its strides.
+bool is_ignorable(const c10::IValue& value, const c10::Argument& argument) {
+  return value.isNone() || value.isDevice() || argument.name() == "layout" ||
+         argument.name() == "memory_format" || argument.name() == "pin_memory";
+}
+
+/// Operands and attributes for the graph's own operator; nothing if it doesn't take them.
+bool bind_native(Builder& builder, const CallKind& kind, const std::vector<Argument>& arguments,
+                 std::vector<Value*>& operands, Attributes& attributes) {
+  const graph::Signature& signature = kind.rule->native->signature();
+  const auto& schema = kind.rule->overload.schema().arguments();
+  for (const Parameter& parameter : signature.parameters) {
+    const auto found = std::ranges::find(schema, parameter.name, &c10::Argument::name);
+    if (found == schema.end()) {
+      if (parameter.default_value) continue;
+      return false;
+    }
+    const auto i = static_cast<size_t>(found - schema.begin());
+    if (parameter.kind == Parameter::Kind::ignored) continue;
+    if (!parameter.is_operand()) {
+      if (!arguments[i].values.empty()) return false;
+      attributes.set(parameter.name, attribute_of(kind.arguments[i], parameter));
+    } else if (!arguments[i].values.empty()) {
+      operands.insert(operands.end(), arguments[i].values.begin(), arguments[i].values.end());
+    } else if (kind.arguments[i].isNone() || kind.arguments[i].isTensor()) {
+      operands.push_back(builder.none());
+    } else if (kind.arguments[i].isDouble()) {
+      operands.push_back(builder.constant(kind.arguments[i].toDouble()));
+    } else if (kind.arguments[i].isInt()) {
+      operands.push_back(builder.constant(kind.arguments[i].toInt()));
+    } else {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < schema.size(); ++i) {
+    if (signature.find(schema[i].name()) != nullptr || is_ignorable(kind.arguments[i], schema[i]))
+      continue;
+    const auto& by_default = schema[i].default_value();
+    if (!arguments[i].values.empty() || !by_default || *by_default != kind.arguments[i])
+      return false;
+  }
+  return true;
+}
+
+/// The value with the dtype and sizes of an operand that it is written to.
+Value* fitted(Builder& builder, Value* value, const Type& wanted) {
+  if (!value->type.is_tensor()) throw NotInGraph("a result is no tensor");
+  if (value->type.dtype != wanted.dtype)
+    value = op::to(builder, {value}, {{"dtype", wanted.dtype}});
+  if (value->type.shape != wanted.shape)
+    value = op::expand(builder, {value}, {{"size", wanted.shape}});
+  return value;
+}
+
+bool has_types(const std::vector<Value*>& values, const CallKind& kind) {
+  if (values.size() != kind.results.size()) return false;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!kind.rule->result_is[i] && kind.results[i].is_defined &&
+        values[i]->type != type_of(kind.results[i].geometry))
+      return false;
+  return true;
+}
+
+/// Nothing if the graph's own operator gives something else.
+std::optional<std::vector<Value*>> append_native(Builder& builder, const CallKind& kind,
+                                                 const std::vector<Argument>& arguments) {
+  if (kind.rule->native == nullptr) return std::nullopt;
+  std::vector<Value*> operands;
+  Attributes attributes;
+  if (!bind_native(builder, kind, arguments, operands, attributes)) return std::nullopt;
+  if (kind.places.empty() && attributes.has("dtype") && kind.results.front().is_defined)
+    attributes.set("dtype", dtype_of(kind.results.front().geometry.dtype));
+  try {
+    const graph::Node* node = builder.append(*kind.rule->native, operands, attributes);
+    std::vector<Value*> results = node->outputs;
+    if (has_types(results, kind)) return results;
+  } catch (const graph::TypeError&) {
+    // A call that graphs have no operator of their own for.
+  }
+  return std::nullopt;
+}
+
+std::vector<Value*> append_opaque(Builder& builder, const CallKind& kind,
+                                  const std::vector<Argument>& arguments) {
+  if (kind.rule->is_in_place()) throw NotInGraph("it writes to its operands");
+  const auto& schema = kind.rule->overload.schema();
+  ops::OpaqueCall call{.overload = schema.name()};
+  if (!schema.overload_name().empty()) call.overload += "." + schema.overload_name();
+  std::vector<Type> types;
+  for (const ResultShape& result : kind.results) {
+    if (!result.is_defined) throw NotInGraph("one of its results is not defined");
+    types.push_back(type_of(result.geometry));
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::Argument& argument = schema.arguments()[i];
+    if (!arguments[i].values.empty()) {
+      call.operands.push_back({argument.name(), arguments[i].values, arguments[i].is_list});
+      continue;
+    }
+    const c10::IValue& value = kind.arguments[i];
+    if (value.isNone() || value.isTensor() || value.isDevice()) continue;
+    if (value.isTensorList()) {
+      call.operands.push_back({argument.name(), {}, true});
+      continue;
+    }
+    call.attributes.set(argument.name(), attribute_of(value, Parameter{}));
+  }
+  return ops::append_opaque(builder, call, std::move(types))->outputs;
+}
+
+}  // namespace
+
+std::vector<Value*> append_call(Builder& builder, const CallKind& kind,
+                                std::span<Value* const> operands,
+                                std::span<Value* const> numbers) {
+  const std::vector<Argument> arguments = arguments_of(kind, operands, numbers);
+  auto results = append_native(builder, kind, arguments);
+  if (!results) results = append_opaque(builder, kind, arguments);
+  for (size_t i = 0; i < results->size(); ++i)
+    if (const auto& written = kind.rule->result_is[i])
+      (*results)[i] =
+          fitted(builder, (*results)[i], arguments[*written].values.front()->type);
+  return std::move(*results);
+}
+
+}  // namespace janus::lazy

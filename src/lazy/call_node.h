@@ -1,0 +1,24 @@
+// One noted call as a node of a graph.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "graph/builder.h"
+#include "lazy/event.h"
+
+namespace janus::lazy {
+
+/// Why a call can't be in a graph.
+class NotInGraph : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Values of the call's results, those of written operands included (their new values); null for
+/// undefined ones. `operands` as kind.places, `numbers` as kind.numbers. Throws NotInGraph.
+std::vector<graph::Value*> append_call(graph::Builder& builder, const CallKind& kind,
+                                       std::span<graph::Value* const> operands,
+                                       std::span<graph::Value* const> numbers);
+
+}  // namespace janus::lazy

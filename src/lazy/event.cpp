@@ -1,0 +1,94 @@
+#include "lazy/event.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/ops/scalar_tensor.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "lazy/interception.h"
+
+namespace janus::lazy {
+
+Geometry Geometry::of(const at::Tensor& tensor) {
+  Geometry made{.dtype = tensor.scalar_type()};
+  made.sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
+  made.strides.assign(tensor.strides().begin(), tensor.strides().end());
+  return made;
+}
+
+bool Geometry::is_of(const at::Tensor& tensor) const {
+  return dtype == tensor.scalar_type() && std::ranges::equal(sizes, tensor.sizes()) &&
+         std::ranges::equal(strides, tensor.strides());
+}
+
+at::Tensor tensor_in(const c10::Storage& storage, const Geometry& geometry, int64_t offset,
+                     c10::DispatchKeySet more_keys) {
+  at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(storage), more_keys | c10::DispatchKeySet(c10::DispatchKey::CPU),
+      c10::scalarTypeToTypeMeta(geometry.dtype));
+  made.unsafeGetTensorImpl()->set_sizes_and_strides(geometry.sizes, geometry.strides, offset);
+  return made;
+}
+
+namespace {
+
+at::Tensor wrapped(const c10::Scalar& number) {
+  at::Tensor made = at::scalar_tensor(number, at::device(at::kCPU).dtype(number.type()));
+  made.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return made;
+}
+
+void put(std::vector<c10::IValue>& arguments, uint32_t argument, int32_t element,
+         c10::IValue value) {
+  c10::IValue& place = arguments[argument];
+  if (element < 0)
+    place = std::move(value);
+  else if (place.isTensorList())
+    place.toTensorList().set(static_cast<size_t>(element), value.toTensor());
+  else
+    place.toOptionalTensorList().set(static_cast<size_t>(element), value.toTensor());
+}
+
+/// The arguments with lists of their own.
+std::vector<c10::IValue> copied(const std::vector<c10::IValue>& arguments) {
+  std::vector<c10::IValue> made = arguments;
+  for (c10::IValue& each : made) {
+    if (each.isTensorList())
+      each = each.toTensorList().copy();
+    else if (each.isOptionalTensorList())
+      each = each.toOptionalTensorList().copy();
+  }
+  return made;
+}
+
+}  // namespace
+
+void run_eagerly(const Event& event) {
+  const NotIntercepted scope;
+  const CallKind& kind = *event.kind;
+  std::vector<c10::IValue> stack = copied(kind.arguments);
+  for (size_t i = 0; i < event.operands.size(); ++i) {
+    const Event::Operand& operand = event.operands[i];
+    put(stack, kind.places[i].argument, kind.places[i].element,
+        tensor_in(operand.node->contents(), kind.operands[i], operand.offset));
+  }
+  for (size_t i = 0; i < event.numbers.size(); ++i) {
+    const CallKind::NumberPlace& place = kind.numbers[i];
+    const c10::Scalar& number = event.numbers[i];
+    put(stack, place.argument, place.element,
+        place.is_wrapped ? c10::IValue(wrapped(number)) : c10::IValue(number));
+  }
+  kind.rule->overload.callBoxed(&stack);
+  size_t next = 0;
+  for (size_t i = 0; i < kind.results.size(); ++i) {
+    if (kind.rule->result_is[i] || !kind.results[i].is_defined) continue;
+    const at::Tensor made = std::move(stack[i]).toTensor();
+    TORCHJANUS_CHECK(kind.results[i].geometry.is_of(made), "lazy: ",
+                     kind.rule->overload.schema().name(), " gave a result of another geometry");
+    event.results[next++]->install(made.storage());
+  }
+}
+
+}  // namespace janus::lazy

@@ -1,0 +1,102 @@
+#include "lazy/interception.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/library.h>
+
+#include <vector>
+
+#include "lazy/operator_rule.h"
+#include "lazy/session.h"
+#include "torch/interception_keys.h"
+
+namespace janus::lazy {
+
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+using c10::OperatorHandle;
+
+namespace {
+
+constexpr DispatchKey kBelow = torch::kBelowAutograd;
+constexpr DispatchKey kWrapper = torch::kLazyTensor;
+constexpr DispatchKey kAbove = torch::kAboveAll;
+
+thread_local Session* session_of_thread = nullptr;
+
+DispatchKeySet after(DispatchKey key) { return DispatchKeySet(DispatchKeySet::FULL_AFTER, key); }
+
+void run_below(const OperatorHandle& overload, DispatchKeySet keys, at::Stack& stack) {
+  const NotIntercepted scope;
+  overload.redispatchBoxed(keys & after(kBelow), &stack);
+}
+
+void on_call(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* stack) {
+  Session* const session = session_of_thread;
+  if (session == nullptr) {
+    Session::serve(overload, *stack);
+    overload.redispatchBoxed(keys & after(kBelow), stack);
+    return;
+  }
+  if (rule_of(overload).treatment == Treatment::decompose) {
+    overload.redispatchBoxed(keys & after(kBelow), stack);
+    return;
+  }
+  session->take(overload, *stack, [&] { run_below(overload, keys, *stack); });
+}
+
+void on_call_of_other_thread(const OperatorHandle& overload, DispatchKeySet keys,
+                             at::Stack* stack) {
+  Session::serve(overload, *stack);
+  overload.redispatchBoxed(keys & after(kWrapper), stack);
+}
+
+/// resolve_conj and resolve_neg: what `tolist` and `numpy` call before they read the memory.
+void on_look_at_memory(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* stack) {
+  Session::serve(overload, *stack);
+  overload.redispatchBoxed(keys & after(kAbove), stack);
+}
+
+template <void (*function)(const OperatorHandle&, DispatchKeySet, at::Stack*)>
+::torch::CppFunction boxed() {
+  return ::torch::CppFunction::makeFromBoxedFunction<function>();
+}
+
+::torch::Library library_for(DispatchKey key, const char* name_space) {
+  return ::torch::Library(::torch::Library::IMPL, name_space, key, __FILE__, __LINE__);
+}
+
+void include(DispatchKey key, bool is_included) {
+  c10::impl::tls_set_dispatch_key_included(key, is_included);
+}
+
+}  // namespace
+
+void register_interception() {
+  static auto* const libraries = new std::vector<::torch::Library>;
+  if (!libraries->empty()) return;
+  torch::set_settle_pending([] { Session::of_this_thread().run_all(Look::function); });
+  libraries->push_back(library_for(kBelow, "_"));
+  libraries->back().fallback(boxed<on_call>());
+  libraries->push_back(library_for(kWrapper, "_"));
+  libraries->back().fallback(boxed<on_call_of_other_thread>());
+  libraries->push_back(library_for(kAbove, "_"));
+  libraries->back().fallback(::torch::CppFunction::makeFallthrough());
+  libraries->push_back(library_for(kAbove, "aten"));
+  libraries->back().impl("resolve_conj", boxed<on_look_at_memory>());
+  libraries->back().impl("resolve_neg", boxed<on_look_at_memory>());
+}
+
+void intercept(Session* session) {
+  session_of_thread = session;
+  include(kBelow, session != nullptr);
+  include(kAbove, session != nullptr);
+  // Tensors keep the key of the wrapper when the session has ended.
+  c10::impl::tls_set_dispatch_key_excluded(kWrapper, true);
+}
+
+DispatchKeySet keys_of_pending() { return DispatchKeySet(kWrapper); }
+
+NotIntercepted::NotIntercepted()
+    : below_(DispatchKeySet(kBelow)), wrapper_(DispatchKeySet(kWrapper)) {}
+
+}  // namespace janus::lazy

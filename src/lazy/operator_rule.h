@@ -1,0 +1,51 @@
+// How the interception treats an overload of ATen's.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "graph/op.h"
+
+namespace janus::lazy {
+
+enum class Treatment : uint8_t {
+  run,        ///< at once, when what it reads has run
+  decompose,  ///< it is made of other operators, which are intercepted
+  view,       ///< at once: it looks at sizes and strides only
+  note,       ///< later, once its results' sizes are known
+};
+
+/// An operand of indices that has to lie within a dimension of the operator's, or else it raises.
+struct IndexRule {
+  size_t indices = 0;      ///< the argument
+  size_t bounded_by = 0;   ///< the argument whose size or value is the bound
+  int dimension = 0;       ///< of a tensor
+  std::optional<size_t> ignored;  ///< an argument: the index that need not lie there
+};
+
+struct OperatorRule {
+  c10::OperatorHandle overload;
+  Treatment treatment = Treatment::run;
+  std::vector<bool> writes;   ///< for each argument: it is a tensor that is written to
+  std::vector<bool> varies;   ///< for each argument: a Python number that may vary from call to call
+  /// For each result: the argument that it is, of operators that write to one.
+  std::vector<std::optional<size_t>> result_is;
+  /// The operator of graphs that computes the same; of operators in place, their values.
+  const graph::OpDef* native = nullptr;
+  std::optional<IndexRule> indices;
+  bool needs_own_indices = false;  ///< its indices must come from a noted operator
+
+  bool is_in_place() const;
+};
+
+/// Made at first use, kept for good. Thread-safe.
+const OperatorRule& rule_of(const c10::OperatorHandle& overload);
+
+/// Whether the operator can't raise for what its operands hold. `integers_in`, `integers_out`:
+/// whether it takes or gives tensors of integers.
+bool never_raises(const OperatorRule& rule, bool integers_in, bool integers_out);
+
+}  // namespace janus::lazy

@@ -1,0 +1,215 @@
+#include "lazy/segment_cache.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/ab_test.h"
+#include "base/background.h"
+#include "base/options.h"
+#include "base/policy.h"
+#include "base/steady_time.h"
+#include "execute/program/program.h"
+#include "graph/text.h"
+#include "kernels/compilation.h"
+#include "lazy/interception.h"
+#include "lazy/segment_graph.h"
+#include "passes/pipeline/pipeline.h"
+#include "speculate/entry.h"
+#include "torch/tensor.h"
+
+namespace janus::lazy {
+
+using execute::Slot;
+
+namespace {
+
+/// The graph of a segment, compiled.
+class CompiledSegment {
+ public:
+  explicit CompiledSegment(SegmentGraph made) : made_(std::move(made)) {
+    dump("generated.ir", graph::print(made_.graph));
+    graph::Graph graph =
+        passes::optimise(std::move(made_.graph), nullptr, kernels::can_compile);
+    if (options().is_disabled(kBackgroundSwitch.name))
+      kernels::compile_all(graph);
+    else
+      compiling_ = kernels::begin_compiling(graph);
+    program_ = execute::Program::compile(std::move(graph), *speculate::library(), nullptr,
+                                         made_.shown);
+    for (const std::string& name : program_->cells())
+      cells_.push_back(&*std::ranges::find(made_.cells, name, &SegmentGraph::Cell::name));
+  }
+
+  bool is_ready() {
+    if (compiling_ != nullptr && compiling_->is_done()) compiling_.reset();
+    return compiling_ == nullptr;
+  }
+
+  /// False, with nothing changed, if the run failed.
+  bool run(const Segment& segment, const std::vector<c10::Scalar>& numbers) {
+    std::vector<Slot> inputs, cells, results(made_.results.size()), rebound;
+    for (const SegmentGraph::Input& each : made_.inputs)
+      inputs.push_back(each.is_number ? number_slot(numbers[each.number])
+                                      : tensor_slot(segment, each.storage, each.geometry,
+                                                    each.offset));
+    for (const SegmentGraph::Cell* each : cells_)
+      cells.push_back(tensor_slot(segment, each->storage, each->geometry, each->offset));
+    if (program_->run(inputs, cells, results, rebound)) return false;
+    for (size_t i = 0; i < results.size(); ++i) install(segment, i, std::move(results[i]));
+    return true;
+  }
+
+ private:
+  static Slot number_slot(const c10::Scalar& number) {
+    if (number.isFloatingPoint()) return Slot::of(number.toDouble());
+    if (number.isBoolean()) return Slot::of(number.toBool());
+    return Slot::of(number.toLong());
+  }
+
+  static Slot tensor_slot(const Segment& segment, size_t storage, const Geometry& geometry,
+                          int64_t offset) {
+    return torch::slot_of(
+        tensor_in(segment.storages[storage].node->contents(), geometry, offset));
+  }
+
+  void install(const Segment& segment, size_t result, Slot slot) {
+    at::Tensor made = torch::tensor_of(std::move(slot));
+    const Geometry& wanted = made_.shapes[result];
+    const bool is_as_wanted = wanted.is_of(made) && made.storage_offset() == 0 &&
+                              made.storage().use_count() == 1;
+    if (!is_as_wanted) {
+      at::Tensor copy = at::empty_strided(wanted.sizes, wanted.strides, made.options());
+      made = copy.copy_(made);
+    }
+    segment.storages[made_.results[result]].node->install(made.storage());
+  }
+
+  SegmentGraph made_;
+  std::shared_ptr<BackgroundWork> compiling_;
+  std::unique_ptr<execute::Program> program_;
+  std::vector<const SegmentGraph::Cell*> cells_;
+};
+
+std::vector<c10::Scalar> numbers_of(const Segment& segment) {
+  std::vector<c10::Scalar> numbers;
+  for (const Event* event : segment.events)
+    numbers.insert(numbers.end(), event->numbers.begin(), event->numbers.end());
+  return numbers;
+}
+
+bool same_number(const c10::Scalar& one, const c10::Scalar& other) {
+  if (one.isComplex() || other.isComplex()) return false;
+  if (one.isFloatingPoint()) return std::bit_cast<uint64_t>(one.toDouble()) ==
+                                    std::bit_cast<uint64_t>(other.toDouble());
+  return one.toLong() == other.toLong();
+}
+
+}  // namespace
+
+class KnownSegment {
+ public:
+  explicit KnownSegment(const Segment& segment) : words(segment.words) {}
+
+  /// Whether a graph ran.
+  bool run(const Segment& segment, SegmentCache::Counts& counts, size_t& done) {
+    const std::vector<c10::Scalar> numbers = numbers_of(segment);
+    watch_numbers(numbers);
+    ++runs_;
+    if (compiled_ == nullptr && !is_given_up_ && runs_ > policy::kProfiledRuns)
+      compile(segment, counts);
+    if (compiled_ == nullptr || !compiled_->is_ready()) {
+      run_one_by_one(segment, done);
+      return false;
+    }
+    return run_or_compare(segment, numbers, counts, done);
+  }
+
+  const std::vector<uint64_t> words;
+
+ private:
+  /// A number that differs from its first value becomes an input, of a new graph.
+  void watch_numbers(const std::vector<c10::Scalar>& numbers) {
+    if (runs_ == 0) {
+      first_numbers_ = numbers;
+      varying_.assign(numbers.size(), false);
+      return;
+    }
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (varying_[i] || same_number(numbers[i], first_numbers_[i])) continue;
+      varying_[i] = true;
+      compiled_.reset();
+    }
+  }
+
+  void compile(const Segment& segment, SegmentCache::Counts& counts) {
+    std::string why;
+    try {
+      auto made = graph_of(segment, varying_, why);
+      if (made) {
+        compiled_ = std::make_unique<CompiledSegment>(std::move(*made));
+        ++counts.graphs;
+        return;
+      }
+    } catch (const std::exception& error) {
+      why = error.what();
+    }
+    log("lazy", "a segment of " + std::to_string(segment.events.size()) +
+                    " calls stays without a graph: " + why);
+    give_up(counts);
+  }
+
+  bool run_or_compare(const Segment& segment, const std::vector<c10::Scalar>& numbers,
+                      SegmentCache::Counts& counts, size_t& done) {
+    const bool by_graph = test_.is_over() || !test_.next_is_old();
+    const double start = steady_seconds();
+    bool has_run = false;
+    if (by_graph) has_run = compiled_->run(segment, numbers);
+    if (!has_run) {
+      run_one_by_one(segment, done);
+      if (by_graph) give_up(counts);
+    }
+    if (!test_.is_over() && !is_given_up_) {
+      test_.add(steady_seconds() - start);
+      if (test_.verdict() == AbTest::Verdict::given_up) give_up(counts);
+    }
+    return has_run;
+  }
+
+  void give_up(SegmentCache::Counts& counts) {
+    ++counts.given_up;
+    is_given_up_ = true;
+    compiled_.reset();
+  }
+
+  static void run_one_by_one(const Segment& segment, size_t& done) {
+    for (const Event* event : segment.events) {
+      run_eagerly(*event);
+      ++done;
+    }
+  }
+
+  int runs_ = 0;
+  bool is_given_up_ = false;
+  std::vector<c10::Scalar> first_numbers_;
+  VaryingNumbers varying_;
+  std::unique_ptr<CompiledSegment> compiled_;
+  AbTest test_;
+};
+
+SegmentCache::SegmentCache() = default;
+SegmentCache::~SegmentCache() = default;
+
+KnownSegment& SegmentCache::known(const Segment& segment) {
+  auto& same_hash = known_[hash_of(segment.words)];
+  for (const auto& each : same_hash)
+    if (each->words == segment.words) return *each;
+  ++counts_.structures;
+  return *same_hash.emplace_back(std::make_unique<KnownSegment>(segment));
+}
+
+bool SegmentCache::run(const Segment& segment, size_t& done) {
+  const NotIntercepted scope;
+  return known(segment).run(segment, counts_, done);
+}
+
+}  // namespace janus::lazy

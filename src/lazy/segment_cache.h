@@ -1,0 +1,39 @@
+// Segments that came before, by structure, and how each is run: its calls one by one, or its graph.
+//
+// A structure that comes again gets a graph, compiled in the background by the same passes and
+// kernels as converted functions. A/B tests decide for each whether its graph is kept.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lazy/segment.h"
+
+namespace janus::lazy {
+
+class KnownSegment;
+
+class SegmentCache {
+ public:
+  SegmentCache();
+  ~SegmentCache();
+
+  /// Runs the calls. Whether by a graph. `done`: how many have run, if it throws.
+  bool run(const Segment& segment, size_t& done);
+
+  struct Counts {
+    uint64_t structures = 0, graphs = 0, given_up = 0;
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  KnownSegment& known(const Segment& segment);
+
+  std::unordered_map<uint64_t, std::vector<std::unique_ptr<KnownSegment>>> known_;
+  Counts counts_;
+};
+
+}  // namespace janus::lazy

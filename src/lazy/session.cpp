@@ -1,0 +1,452 @@
+#include "lazy/session.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/policy.h"
+#include "lazy/interception.h"
+#include "lazy/new_kind.h"
+#include "lazy/segment_cache.h"
+#include "torch/index_bounds.h"
+
+namespace janus::lazy {
+
+namespace {
+
+/// All sessions, for storages that another thread's session watches.
+struct Sessions {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Session>> all;
+};
+
+Sessions& sessions() {
+  static auto* const made = new Sessions;
+  return *made;
+}
+
+std::vector<Session*> all_sessions() {
+  const std::lock_guard lock(sessions().mutex);
+  std::vector<Session*> all;
+  for (const auto& each : sessions().all) all.push_back(each.get());
+  return all;
+}
+
+std::span<const c10::IValue> arguments_of(const c10::OperatorHandle& overload,
+                                          const at::Stack& stack) {
+  const size_t count = overload.schema().arguments().size();
+  return std::span(stack).last(count);
+}
+
+/// Calls `visit(storage, argument)` for each tensor among the arguments whose storage is watched.
+template <class Visit>
+void for_each_watched(std::span<const c10::IValue> arguments, const Visit& visit) {
+  const auto look = [&](const at::Tensor& tensor, size_t argument) {
+    const c10::StorageImpl* const storage = storage_of(tensor);
+    if (storage != nullptr && is_watched(*storage)) visit(*storage, argument);
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::IValue& value = arguments[i];
+    if (value.isTensor()) {
+      look(value.toTensor(), i);
+    } else if (value.isTensorList() || value.isOptionalTensorList()) {
+      for (const c10::IValue& each : value.toListRef())
+        if (each.isTensor()) look(each.toTensor(), i);
+    } else if (value.isList()) {
+      for (const c10::IValue& each : value.toListRef())
+        if (each.isTensor()) look(each.toTensor(), i);
+    }
+  }
+}
+
+}  // namespace
+
+/// Which of the noted calls need which others.
+class Session::Walk {
+ public:
+  explicit Walk(std::deque<Event>& log) : log_(log) {
+    for (size_t i = 0; i < log.size(); ++i) add(i);
+    mark_live();
+  }
+
+  /// In the order of the log, the calls that those need.
+  std::vector<size_t> needed_for(std::span<const Wanted> wanted) {
+    std::vector<bool> marked(log_.size());
+    for (const Wanted& each : wanted) {
+      StorageNode& node = *each.node;
+      if (node.numbered_in != number_) continue;
+      if (node.writer >= 0) marked[static_cast<size_t>(node.writer)] = true;
+      if (!each.is_written) continue;
+      for (const uint32_t reader : readers_[node.number])
+        if (live_[reader]) marked[reader] = true;
+    }
+    spread(marked, /*to_readers=*/true);
+    return listed(marked);
+  }
+  std::vector<size_t> needed_for_all() const { return listed(live_); }
+  bool is_live(size_t call) const { return live_[call]; }
+
+ private:
+  struct Edge {
+    uint32_t from, to;
+    bool is_reader;  ///< `to` only reads what `from` writes
+  };
+
+  void enter(StorageNode& node) {
+    if (node.numbered_in == number_) return;
+    node.numbered_in = number_;
+    node.number = static_cast<uint32_t>(nodes_.size());
+    node.writer = -1;
+    nodes_.push_back(&node);
+    readers_.emplace_back();
+  }
+
+  void add(size_t index) {
+    const auto call = static_cast<uint32_t>(index);
+    const Event& event = log_[index];
+    first_edge_.push_back(edges_.size());
+    for (size_t k = 0; k < event.operands.size(); ++k) {
+      StorageNode& node = *event.operands[k].node;
+      enter(node);
+      if (node.writer >= 0 && node.writer != call)
+        edges_.push_back({call, static_cast<uint32_t>(node.writer), false});
+      if (!event.kind->writes(k)) {
+        readers_[node.number].push_back(call);
+        continue;
+      }
+      for (const uint32_t reader : readers_[node.number])
+        if (reader != call) edges_.push_back({call, reader, true});
+      readers_[node.number].clear();
+      node.writer = call;
+    }
+    for (const StorageNode::Pointer& node : event.results) {
+      enter(*node);
+      node->writer = call;
+    }
+  }
+
+  void mark_live() {
+    live_.assign(log_.size(), false);
+    for (const StorageNode* node : nodes_)
+      if (node->writer >= 0 && node->is_alive()) live_[static_cast<size_t>(node->writer)] = true;
+    spread(live_, /*to_readers=*/false);
+  }
+
+  void spread(std::vector<bool>& marked, bool to_readers) const {
+    for (size_t k = edges_.size(); k-- > 0;) {
+      const Edge& edge = edges_[k];
+      if (!marked[edge.from]) continue;
+      if (!edge.is_reader || (to_readers && live_[edge.to])) marked[edge.to] = true;
+    }
+  }
+
+  static std::vector<size_t> listed(const std::vector<bool>& marked) {
+    std::vector<size_t> calls;
+    for (size_t i = 0; i < marked.size(); ++i)
+      if (marked[i]) calls.push_back(i);
+    return calls;
+  }
+
+  std::deque<Event>& log_;
+  uint64_t number_ = next_numbering();
+  std::vector<StorageNode*> nodes_;
+  std::vector<std::vector<uint32_t>> readers_;
+  std::vector<Edge> edges_;  ///< by `from`, ascending; they all lead back
+  std::vector<size_t> first_edge_;
+  std::vector<bool> live_;
+};
+
+Session::Session() : segments_(std::make_unique<SegmentCache>()) {}
+Session::~Session() = default;
+
+Session& Session::of_this_thread() {
+  thread_local Session* const mine = [] {
+    const std::lock_guard lock(sessions().mutex);
+    return sessions().all.emplace_back(std::make_unique<Session>()).get();
+  }();
+  return *mine;
+}
+
+// ---- Calls ------------------------------------------------------------------------------------
+
+void Session::take(const c10::OperatorHandle& overload, at::Stack& stack,
+                   c10::function_ref<void()> run) {
+  const OperatorRule& rule = rule_of(overload);
+  if (rule.treatment == Treatment::view) return run();
+  if (rule.treatment == Treatment::note && note(rule, stack, run)) return;
+  run_at_once(rule, stack, run);
+}
+
+bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run) {
+  at::Stack arguments;  // freed without the lock: a tensor's end may need Python's
+  std::unique_lock lock(mutex_);
+  parts_.read(rule, stack);
+  if (!parts_.is_known) return false;
+  CallKind* const kind = known_kind();
+  if (kind == nullptr) {
+    NewKind made(rule, parts_, stack);
+    lock.unlock();
+    run_at_once(rule, stack, run);
+    lock.lock();
+    auto finished = std::move(made).with_results(stack);
+    kinds_[hash_of(finished->key)].push_back(std::move(finished));
+    return true;
+  }
+  if (!may_wait(*kind, stack)) return false;
+  append(*kind, stack, arguments);
+  if (log_.size() >= policy::kMostPendingCalls || pending_bytes_ >= policy::kMostPendingBytes)
+    run_all(Look::limit);
+  return true;
+}
+
+void Session::run_at_once(const OperatorRule& rule, at::Stack& stack,
+                          c10::function_ref<void()> run) {
+  std::vector<StorageNode::Pointer> watched;
+  {
+    const std::lock_guard lock(mutex_);
+    ++counts_.at_once;
+    for_each_watched(arguments_of(rule.overload, stack),
+                     [&](const c10::StorageImpl& storage, size_t) {
+                       if (StorageNode* node = known_node(storage))
+                         watched.push_back(StorageNode::Pointer::reclaim_copy(node));
+                     });
+  }
+  if (!watched.empty()) serve(rule.overload, stack);
+  run();
+  const std::lock_guard lock(mutex_);
+  // An operator that asks for a pointer only to read has ended that.
+  for (const StorageNode::Pointer& node : watched)
+    if (ready_nodes_.contains(node->address())) node->watch();
+}
+
+CallKind* Session::known_kind() {
+  const auto found = kinds_.find(hash_of(parts_.words));
+  if (found == kinds_.end()) return nullptr;
+  for (const auto& each : found->second)
+    if (each->key == parts_.words) return each.get();
+  return nullptr;
+}
+
+bool Session::may_wait(const CallKind& kind, const at::Stack& stack) {
+  if (!kind.can_wait) return false;
+  const OperatorRule& rule = *kind.rule;
+  if (rule.is_in_place() && overlaps_itself(kind)) return false;
+  if (rule.needs_own_indices && !indices_are_own()) return false;
+  return !rule.indices || indices_fit(*rule.indices, arguments_of(rule.overload, stack));
+}
+
+/// Whether a written operand lies in the memory of another one, but not in the same place: where
+/// they overlap, eager raises.
+bool Session::overlaps_itself(const CallKind& kind) const {
+  for (size_t k = 0; k < parts_.tensors.size(); ++k) {
+    if (!kind.writes(k)) continue;
+    for (size_t other = 0; other < parts_.tensors.size(); ++other) {
+      const at::Tensor& one = *parts_.tensors[k];
+      const at::Tensor& two = *parts_.tensors[other];
+      if (other == k || storage_of(one) != storage_of(two)) continue;
+      if (one.storage_offset() != two.storage_offset() ||
+          kind.operands[k] != kind.operands[other])
+        return true;
+    }
+  }
+  return false;
+}
+
+/// Whether tensors of integers are pending results: of the operator that belongs to this one.
+bool Session::indices_are_own() const {
+  return std::ranges::all_of(parts_.tensors, [](const at::Tensor* tensor) {
+    return !at::isIntegralType(tensor->scalar_type(), true) ||
+           StorageNode::of_pending(*storage_of(*tensor)) != nullptr;
+  });
+}
+
+bool Session::indices_fit(const IndexRule& rule, std::span<const c10::IValue> arguments) {
+  const at::Tensor& indices = arguments[rule.indices].toTensor();
+  if (StorageNode* const node = known_node(*storage_of(indices)))
+    if (node->is_pending() || is_written_later(*node)) return false;
+  const c10::IValue& bounding = arguments[rule.bounded_by];
+  const int64_t end =
+      bounding.isInt() ? bounding.toInt() : bounding.toTensor().size(rule.dimension);
+  const std::optional<int64_t> ignored =
+      rule.ignored ? std::optional(arguments[*rule.ignored].toInt()) : std::nullopt;
+  const NotIntercepted scope;
+  return torch::all_between(indices, 0, end, ignored);
+}
+
+bool Session::is_written_later(const StorageNode& node) const {
+  return std::ranges::any_of(log_, [&](const Event& event) {
+    for (size_t k = 0; k < event.operands.size(); ++k)
+      if (event.operands[k].node.get() == &node && event.kind->writes(k)) return true;
+    return false;
+  });
+}
+
+void Session::append(const CallKind& kind, at::Stack& stack, at::Stack& arguments) {
+  Event& event = log_.emplace_back();
+  event.kind = &kind;
+  for (const at::Tensor* tensor : parts_.tensors)
+    event.operands.push_back({node_of(*tensor), tensor->storage_offset()});
+  event.numbers.assign(parts_.numbers.begin(), parts_.numbers.end());
+
+  const size_t count = kind.arguments.size();
+  arguments.assign(std::make_move_iterator(stack.end() - static_cast<ptrdiff_t>(count)),
+                   std::make_move_iterator(stack.end()));
+  stack.resize(stack.size() - count);
+  for (size_t i = 0; i < kind.results.size(); ++i) {
+    const ResultShape& shape = kind.results[i];
+    if (const auto& written = kind.rule->result_is[i]) {
+      stack.push_back(arguments[*written]);
+    } else if (!shape.is_defined) {
+      stack.emplace_back(at::Tensor());
+    } else {
+      c10::Storage storage;
+      event.results.push_back(StorageNode::make_pending(*this, shape.bytes, storage));
+      stack.emplace_back(tensor_in(storage, shape.geometry, 0, keys_of_pending()));
+      pending_bytes_ += shape.bytes;
+    }
+  }
+  ++counts_.noted;
+}
+
+StorageNode* Session::known_node(const c10::StorageImpl& storage) {
+  StorageNode* const pending = StorageNode::of_pending(storage);
+  if (pending != nullptr) return &pending->session() == this ? pending : nullptr;
+  const auto found = ready_nodes_.find(&storage);
+  return found == ready_nodes_.end() ? nullptr : found->second.get();
+}
+
+StorageNode::Pointer Session::node_of(const at::Tensor& tensor) {
+  const c10::Storage& storage = tensor.storage();
+  if (StorageNode* const known = known_node(*storage.unsafeGetStorageImpl()))
+    return StorageNode::Pointer::reclaim_copy(known);
+  StorageNode::Pointer made = StorageNode::of_ready(*this, storage);
+  ready_nodes_.emplace(storage.unsafeGetStorageImpl(), made);
+  return made;
+}
+
+// ---- Looks ------------------------------------------------------------------------------------
+
+void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack) {
+  const OperatorRule& rule = rule_of(overload);
+  const auto arguments = arguments_of(overload, stack);
+  const bool is_known = overload.schema().name().starts_with("aten::");
+  for (Session* session : all_sessions()) {
+    const std::lock_guard lock(session->mutex_);
+    std::vector<Wanted> wanted;
+    for_each_watched(arguments, [&](const c10::StorageImpl& storage, size_t argument) {
+      if (StorageNode* node = session->known_node(storage))
+        wanted.push_back({node, !is_known || rule.writes[argument]});
+    });
+    if (!wanted.empty()) session->serve(wanted, Look::value);
+  }
+}
+
+void Session::serve_pointer(const c10::StorageImpl& storage) {
+  for (Session* session : all_sessions()) {
+    const std::lock_guard lock(session->mutex_);
+    StorageNode* const node = session->known_node(storage);
+    if (node == nullptr || session->is_running_) continue;
+    const Wanted wanted{node, true};
+    session->serve({&wanted, 1}, Look::pointer);
+  }
+}
+
+void Session::serve(std::span<const Wanted> wanted, Look look) {
+  if (log_.empty()) return;
+  Walk walk(log_);
+  const std::vector<size_t> needed = walk.needed_for(wanted);
+  if (needed.empty()) return;
+  ++counts_.looks;
+  run(needed, walk);
+}
+
+void Session::run_all(Look look) {
+  const std::lock_guard lock(mutex_);
+  if (log_.empty()) return;
+  Walk walk(log_);
+  ++counts_.looks;
+  const std::vector<size_t> needed = walk.needed_for_all();
+  run(needed, walk);
+}
+
+void Session::run(const std::vector<size_t>& calls, const Walk& walk) {
+  std::vector<const Event*> events;
+  for (const size_t call : calls) {
+    events.push_back(&log_[call]);
+    for (const Event::Operand& each : log_[call].operands)
+      if (!each.node->is_pending()) each.node->unwatch();
+  }
+  const std::unordered_set<const StorageNode*> used_later = used_by_rest(calls, walk);
+  const Segment segment(std::move(events), [&](const StorageNode& node) {
+    return used_later.contains(&node);
+  });
+  size_t done = 0;
+  is_running_ = true;
+  try {
+    const bool by_graph = segments_->run(segment, done);
+    (by_graph ? counts_.run_in_graphs : counts_.run_eagerly) += calls.size();
+  } catch (...) {  // memory ran out: what is left may run later
+    is_running_ = false;
+    keep_rest(std::span(calls).first(done), walk);
+    throw;
+  }
+  is_running_ = false;
+  keep_rest(calls, walk);
+}
+
+std::unordered_set<const StorageNode*> Session::used_by_rest(const std::vector<size_t>& calls,
+                                                             const Walk& walk) const {
+  std::unordered_set<const StorageNode*> used;
+  auto next = calls.begin();
+  for (size_t i = 0; i < log_.size(); ++i) {
+    if (next != calls.end() && *next == i) {
+      ++next;
+    } else if (walk.is_live(i)) {
+      for (const Event::Operand& each : log_[i].operands) used.insert(each.node.get());
+    }
+  }
+  return used;
+}
+
+void Session::keep_rest(std::span<const size_t> done, const Walk& walk) {
+  std::deque<Event> rest;
+  auto next = done.begin();
+  for (size_t i = 0; i < log_.size(); ++i) {
+    if (next != done.end() && *next == i)
+      ++next;
+    else if (walk.is_live(i))
+      rest.push_back(std::move(log_[i]));
+    else
+      ++counts_.never_run;
+  }
+  log_.swap(rest);
+  std::unordered_map<const c10::StorageImpl*, StorageNode::Pointer> still;
+  pending_bytes_ = 0;
+  for (const Event& event : log_) {
+    for (const Event::Operand& each : event.operands) {
+      if (each.node->is_pending()) continue;
+      each.node->keep();
+      each.node->watch();
+      still.emplace(each.node->address(), each.node);
+    }
+    for (size_t i = 0; i < event.kind->results.size(); ++i)
+      pending_bytes_ += event.kind->results[i].bytes;
+  }
+  for (const auto& [address, node] : ready_nodes_)
+    if (!still.contains(address)) node->release();
+  ready_nodes_.swap(still);
+}
+
+SessionCounts Session::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+size_t Session::pending() const {
+  const std::lock_guard lock(mutex_);
+  return log_.size();
+}
+
+}  // namespace janus::lazy

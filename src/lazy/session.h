@@ -1,0 +1,111 @@
+// Lazy execution: a thread's operators are noted, and run when somebody looks at a value that
+// depends on them.
+//
+// Sizes and strides of results are known from the first call of each kind, which runs at once, so
+// an error is raised at its line. What runs at a look is what the value needs; what nobody can look
+// at any more never runs.
+#pragma once
+
+#include <ATen/core/stack.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <c10/util/FunctionRef.h>
+
+#include "lazy/event.h"
+
+namespace janus::lazy {
+
+class SegmentCache;
+
+/// Why noted operators had to run.
+enum class Look : uint8_t {
+  value,    ///< an operator that runs at once reads a pending tensor
+  pointer,  ///< somebody asks for the address of a tensor's memory
+  function, ///< a converted function begins
+  limit,    ///< too much is pending
+  end,      ///< of the session, or synchronize()
+};
+
+/// What a session has done so far.
+struct SessionCounts {
+  uint64_t noted = 0;       ///< calls
+  uint64_t at_once = 0;     ///< calls that ran when they were made
+  uint64_t never_run = 0;   ///< calls whose results nobody looked at
+  uint64_t looks = 0;       ///< times that something had to run
+  uint64_t run_eagerly = 0;  ///< noted calls that ran one by one
+  uint64_t run_in_graphs = 0;
+};
+
+class Session {
+ public:
+  Session();
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// The thread's session, made at first use, kept for good: tensors may outlive their thread.
+  static Session& of_this_thread();
+
+  /// Handles a call whose arguments lie on the stack: notes it, or runs it by `run`. The results lie
+  /// on the stack afterwards.
+  void take(const c10::OperatorHandle& overload, at::Stack& stack, c10::function_ref<void()> run);
+  /// Runs what pending operands of the call on the stack need, whoever's they are.
+  static void serve(const c10::OperatorHandle& overload, const at::Stack& stack);
+  /// The same for a storage of which somebody asks for a pointer.
+  static void serve_pointer(const c10::StorageImpl& storage);
+  /// Runs all that is noted and that somebody can look at.
+  void run_all(Look look);
+
+  SessionCounts counts() const;
+  /// How many calls are noted now.
+  size_t pending() const;
+
+ private:
+  /// A storage that somebody is about to read, or perhaps to write.
+  struct Wanted {
+    StorageNode* node = nullptr;
+    bool is_written = false;
+  };
+  class Walk;
+
+  /// Notes the call, or runs it to learn its kind; false if it has to run at once.
+  bool note(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
+  void run_at_once(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
+  CallKind* known_kind();
+  bool may_wait(const CallKind& kind, const at::Stack& stack);
+  bool overlaps_itself(const CallKind& kind) const;
+  bool indices_are_own() const;
+  bool indices_fit(const IndexRule& rule, std::span<const c10::IValue> arguments);
+  bool is_written_later(const StorageNode& node) const;
+  void append(const CallKind& kind, at::Stack& stack, at::Stack& arguments);
+  StorageNode::Pointer node_of(const at::Tensor& tensor);
+  StorageNode* known_node(const c10::StorageImpl& storage);
+  void serve(std::span<const Wanted> wanted, Look look);
+  void run(const std::vector<size_t>& calls, const Walk& walk);
+  std::unordered_set<const StorageNode*> used_by_rest(const std::vector<size_t>& calls,
+                                                      const Walk& walk) const;
+  void keep_rest(std::span<const size_t> done, const Walk& walk);
+
+  mutable std::recursive_mutex mutex_;
+  std::deque<Event> log_;
+  std::unordered_map<const c10::StorageImpl*, StorageNode::Pointer> ready_nodes_;
+  std::unordered_map<uint64_t, std::vector<std::unique_ptr<CallKind>>> kinds_;
+  CallParts parts_;
+  std::unique_ptr<SegmentCache> segments_;
+  size_t pending_bytes_ = 0;
+  bool is_running_ = false;
+  SessionCounts counts_;
+};
+
+}  // namespace janus::lazy

@@ -1,0 +1,107 @@
+#include "lazy/storage_node.h"
+
+#include <c10/core/CPUAllocator.h>
+
+#include <atomic>
+#include <utility>
+
+#include "base/check.h"
+#include "lazy/session.h"
+
+namespace janus::lazy {
+
+namespace {
+
+/// The deleter of a pending storage's data pointer: the storage has died, or has its contents.
+void drop_node(void* context) {
+  c10::intrusive_ptr<StorageNode>::reclaim(static_cast<StorageNode*>(context));
+}
+
+void materialize(c10::StorageImpl* storage) { Session::serve_pointer(*storage); }
+
+c10::weak_intrusive_ptr<c10::StorageImpl> weak_of(
+    const c10::intrusive_ptr<c10::StorageImpl>& storage) {
+  return c10::weak_intrusive_ptr<c10::StorageImpl>(storage);
+}
+
+}  // namespace
+
+uint64_t next_numbering() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
+StorageNode::Pointer StorageNode::make_pending(Session& session, size_t bytes,
+                                               c10::Storage& storage) {
+  auto impl = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), c10::SymInt(static_cast<int64_t>(bytes)),
+      c10::DataPtr(nullptr, c10::Device(c10::kCPU)), c10::GetCPUAllocator(), /*resizable=*/true);
+  auto node = c10::make_intrusive<StorageNode>(session, weak_of(impl));
+  node->address_ = impl.get();
+  node->is_pending_ = true;
+  StorageNode* const context = Pointer(node).release();
+  impl->set_data_ptr_noswap(
+      c10::DataPtr(nullptr, context, drop_node, c10::Device(c10::kCPU)));
+  impl->set_materializer(materialize);
+  storage = c10::Storage(std::move(impl));
+  return node;
+}
+
+StorageNode::Pointer StorageNode::of_ready(Session& session, const c10::Storage& storage) {
+  const auto impl = c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(
+      storage.unsafeGetStorageImpl());
+  auto node = c10::make_intrusive<StorageNode>(session, weak_of(impl));
+  node->address_ = impl.get();
+  node->kept_ = impl;
+  node->watch();
+  return node;
+}
+
+StorageNode* StorageNode::of_pending(const c10::StorageImpl& storage) {
+  if (!storage.has_materializer()) return nullptr;
+  const c10::DataPtr& data = storage.data_ptr();
+  return data.get_deleter() == drop_node ? static_cast<StorageNode*>(data.get_context()) : nullptr;
+}
+
+c10::Storage StorageNode::contents() const {
+  if (kept_) return c10::Storage(kept_);
+  if (own_) return own_;
+  auto alive = weak_.lock();
+  TORCHJANUS_CHECK(alive && !is_pending_, "lazy: the contents of a storage are missing");
+  return c10::Storage(std::move(alive));
+}
+
+void StorageNode::install(c10::Storage made) {
+  is_pending_ = false;
+  const auto alive = weak_.lock();
+  if (!alive) {
+    own_ = std::move(made);
+    return;
+  }
+  alive->clear_materializer();
+  alive->set_data_ptr_noswap(made.unsafeGetStorageImpl()->set_data_ptr(
+      c10::DataPtr(nullptr, c10::Device(c10::kCPU))));
+}
+
+void StorageNode::keep() {
+  if (is_pending_ || kept_) return;
+  kept_ = weak_.lock();
+  watch();
+}
+
+void StorageNode::watch() {
+  if (const auto alive = weak_.lock(); alive && !alive->has_materializer())
+    alive->set_materializer(materialize);
+}
+
+void StorageNode::unwatch() {
+  if (const auto alive = weak_.lock()) alive->clear_materializer();
+}
+
+void StorageNode::release() {
+  if (is_pending_) return;
+  unwatch();
+  kept_.reset();
+}
+
+}  // namespace janus::lazy

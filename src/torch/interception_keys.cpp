@@ -1,0 +1,29 @@
+#include "torch/interception_keys.h"
+
+namespace janus::torch {
+
+namespace {
+
+void (*settle_pending)() = nullptr;
+
+}  // namespace
+
+void set_settle_pending(void (*settle)()) { settle_pending = settle; }
+
+bool is_intercepted() {
+  const c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+  return (keys.included_ - keys.excluded_).has(kBelowAutograd);
+}
+
+void OrdinaryExecution::begin() {
+  if (!is_intercepted()) return;
+  settle_pending();
+  c10::impl::tls_set_dispatch_key_excluded(kBelowAutograd, true);
+  has_begun_ = true;
+}
+
+void OrdinaryExecution::end() {
+  if (has_begun_) c10::impl::tls_set_dispatch_key_excluded(kBelowAutograd, false);
+}
+
+}  // namespace janus::torch
