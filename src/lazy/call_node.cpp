@@ -88,8 +88,9 @@ bool bind_native(Builder& builder, const CallKind& kind, const std::vector<Argum
   for (const Parameter& parameter : signature.parameters) {
     const auto found = std::ranges::find(schema, parameter.name, &c10::Argument::name);
     if (found == schema.end()) {
-      if (parameter.default_value) continue;
-      return false;
+      if (!parameter.default_value && !parameter.optional) return false;
+      if (!parameter.default_value) attributes.set(parameter.name, graph::None{});
+      continue;
     }
     const auto i = static_cast<size_t>(found - schema.begin());
     if (parameter.kind == Parameter::Kind::ignored) continue;
@@ -129,22 +130,29 @@ Value* fitted(Builder& builder, Value* value, const Type& wanted) {
 }
 
 bool has_types(const std::vector<Value*>& values, const CallKind& kind) {
-  if (values.size() != kind.results.size()) return false;
-  for (size_t i = 0; i < values.size(); ++i)
+  if (values.size() < kind.results.size()) return false;
+  for (size_t i = 0; i < kind.results.size(); ++i)
     if (!kind.rule->result_is[i] && kind.results[i].is_defined &&
         values[i]->type != type_of(kind.results[i].geometry))
       return false;
   return true;
 }
 
+/// A batch norm that is evaluated writes to no running statistics.
+bool writes_nothing(const CallKind& kind) {
+  const auto index = kind.rule->overload.schema().argumentIndexWithName("training");
+  return !kind.rule->unsaid.empty() && index && !kind.arguments[static_cast<size_t>(*index)].toBool();
+}
+
 /// Nothing if the graph's own operator gives something else.
 std::optional<std::vector<Value*>> append_native(Builder& builder, const CallKind& kind,
                                                  const std::vector<Argument>& arguments) {
-  if (kind.rule->native == nullptr) return std::nullopt;
+  if (kind.rule->native == nullptr || writes_nothing(kind)) return std::nullopt;
   std::vector<Value*> operands;
   Attributes attributes;
   if (!bind_native(builder, kind, arguments, operands, attributes)) return std::nullopt;
-  if (kind.places.empty() && attributes.has("dtype") && kind.results.front().is_defined)
+  const bool makes_dtype = kind.places.empty() || kind.rule->native == &op::to;
+  if (makes_dtype && attributes.has("dtype"))
     attributes.set("dtype", dtype_of(kind.results.front().geometry.dtype));
   try {
     const graph::Node* node = builder.append(*kind.rule->native, operands, attributes);
@@ -158,14 +166,19 @@ std::optional<std::vector<Value*>> append_native(Builder& builder, const CallKin
 
 std::vector<Value*> append_opaque(Builder& builder, const CallKind& kind,
                                   const std::vector<Argument>& arguments) {
-  if (kind.rule->is_in_place()) throw NotInGraph("it writes to its operands");
-  const auto& schema = kind.rule->overload.schema();
+  const OperatorRule& rule = *kind.rule;
+  if (rule.is_in_place() && !rule.functional && !writes_nothing(kind))
+    throw NotInGraph("it writes to its operands");
+  const auto& schema = rule.functional ? rule.functional->schema() : rule.overload.schema();
   ops::OpaqueCall call{.overload = schema.name()};
   if (!schema.overload_name().empty()) call.overload += "." + schema.overload_name();
   std::vector<Type> types;
-  for (const ResultShape& result : kind.results) {
+  for (size_t i = 0; i < kind.results.size(); ++i) {
+    const ResultShape& result = kind.results[i];
     if (!result.is_defined) throw NotInGraph("one of its results is not defined");
-    types.push_back(type_of(result.geometry));
+    const auto& written = rule.result_is[i];
+    types.push_back(written ? arguments[*written].values.front()->type
+                            : type_of(result.geometry));
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];

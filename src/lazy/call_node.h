@@ -16,7 +16,8 @@ class NotInGraph : public std::runtime_error {
 };
 
 /// Values of the call's results, those of written operands included (their new values); null for
-/// undefined ones. `operands` as kind.places, `numbers` as kind.numbers. Throws NotInGraph.
+/// undefined ones. Behind them, new values of operands that are written without saying so
+/// (OperatorRule::unsaid). `operands` as kind.places, `numbers` as kind.numbers. Throws NotInGraph.
 std::vector<graph::Value*> append_call(graph::Builder& builder, const CallKind& kind,
                                        std::span<graph::Value* const> operands,
                                        std::span<graph::Value* const> numbers);

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "ops/list.h"
 #include "torch/operator_facts.h"
@@ -21,16 +22,72 @@ using graph::Trait;
 
 namespace {
 
-/// The graph's operators by the overload that computes the same.
-const graph::OpDef* native_of(const std::string& overload) {
+/// Overloads of which the graph's operator goes by another name.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"_to_copy", "to.dtype"},
+    {"sum", "sum.dim_IntList"},
+    {"mean", "mean.dim"},
+    {"div.Scalar_mode", "div.Tensor_mode"},
+    {"pow_.Scalar", "pow.Tensor_Scalar"},
+    {"pow_.Tensor", "pow.Tensor_Tensor"},
+    {"native_batch_norm", "_native_batch_norm_legit_functional"},
+};
+
+/// Overloads with a number where those of the graph's operators take a tensor or a number.
+constexpr std::string_view kWithNumbers[] = {"add", "sub",  "mul", "div",       "eq", "ne",
+                                             "lt",  "le",   "gt",  "ge",        "rsub",
+                                             "fmod", "remainder"};
+
+/// Operators that graphs have no operator of their own for, which never raise for what their
+/// operands hold. Of all overloads.
+constexpr std::string_view kHarmless[] = {
+    "gelu_backward", "sigmoid_backward", "tanh_backward", "silu_backward", "mish_backward",
+    "elu_backward", "leaky_relu_backward", "hardtanh_backward", "hardsigmoid_backward",
+    "hardswish_backward", "softplus_backward", "softshrink", "softshrink_backward", "hardshrink",
+    "hardshrink_backward", "log_sigmoid_forward", "log_sigmoid_backward", "glu", "glu_backward",
+    "_prelu_kernel", "_prelu_kernel_backward", "mse_loss_backward", "smooth_l1_loss_backward",
+    "huber_loss_backward", "native_group_norm", "native_group_norm_backward",
+    "upsample_nearest1d", "upsample_nearest1d_backward", "upsample_nearest2d",
+    "upsample_nearest2d_backward", "upsample_nearest3d", "upsample_nearest3d_backward",
+    "upsample_linear1d", "upsample_linear1d_backward", "upsample_bilinear2d",
+    "upsample_bilinear2d_backward", "upsample_bicubic2d", "upsample_bicubic2d_backward",
+    "reflection_pad1d", "reflection_pad1d_backward", "reflection_pad2d",
+    "reflection_pad2d_backward", "replication_pad1d", "replication_pad1d_backward",
+    "replication_pad2d", "replication_pad2d_backward", "any", "all", "norm", "linalg_vector_norm",
+    "std", "var", "std_mean", "var_mean", "cumprod", "logcumsumexp", "logaddexp", "logaddexp2",
+    "grid_sampler_2d", "grid_sampler_2d_backward", "avg_pool3d", "avg_pool3d_backward", "im2col",
+    "col2im", "nan_to_num", "hypot", "_weight_norm_interface", "_weight_norm_interface_backward",
+    "addr", "lerp", "sgn", "diag_embed", "trace", "unfold_backward", "mean", "sum",
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention_for_cpu_backward"};
+
+const graph::OpDef* named(std::string_view overload) {
   static const auto* const all = [] {
-    auto* const made = new std::map<std::string, const graph::OpDef*, std::less<>>;
+    auto* const made = new std::map<std::string_view, const graph::OpDef*>;
     for (const graph::OpDef* op : ops::all())
-      if (!op->aten.empty()) made->emplace(std::string(op->aten), op);
+      if (!op->aten.empty()) made->emplace(op->aten, op);
     return made;
   }();
   const auto found = all->find(overload);
   return found == all->end() ? nullptr : found->second;
+}
+
+/// The graph's operator that computes the same.
+const graph::OpDef* native_of(const std::string& overload) {
+  for (const auto& [name, other] : kOtherNames)
+    if (name == overload) return named(other);
+  if (const graph::OpDef* const found = named(overload)) return found;
+  const size_t dot = overload.find('.');
+  if (dot == overload.npos || overload.substr(dot) != ".Scalar") return nullptr;
+  const std::string base = overload.substr(0, dot);
+  return std::ranges::find(kWithNumbers, base) == std::end(kWithNumbers) ? nullptr
+                                                                         : named(base + ".Tensor");
+}
+
+bool is_harmless(const c10::FunctionSchema& schema) {
+  std::string_view name = std::string_view(schema.name()).substr(std::string_view("aten::").size());
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return std::ranges::find(kHarmless, name) != std::end(kHarmless);
 }
 
 struct NamedIndexRule {
@@ -109,13 +166,23 @@ std::optional<std::vector<std::optional<size_t>>> written_results(
   return results;
 }
 
+/// Of operators that write to arguments although their schema doesn't say so.
+std::vector<OperatorRule::UnsaidWrite> unsaid_writes(const c10::FunctionSchema& schema) {
+  if (schema.name() != "aten::native_batch_norm" || !schema.overload_name().empty()) return {};
+  return {{.argument = 3, .result_of_native = 3}, {.argument = 4, .result_of_native = 4}};
+}
+
 /// Whether the results can be made later: they are tensors, of sizes that the operands' sizes say.
 bool can_wait(const OperatorHandle& overload) {
   const c10::FunctionSchema& schema = overload.schema();
-  if (has_any_tag(overload, {at::Tag::nondeterministic_seeded, at::Tag::data_dependent_output,
-                             at::Tag::dynamic_output_shape, at::Tag::inplace_view}))
+  // It takes no dropout on the CPU, so it draws nothing.
+  const bool is_seeded = overload.hasTag(at::Tag::nondeterministic_seeded) &&
+                         schema.name() != "aten::_scaled_dot_product_flash_attention_for_cpu";
+  if (is_seeded || has_any_tag(overload, {at::Tag::data_dependent_output,
+                                          at::Tag::dynamic_output_shape, at::Tag::inplace_view}))
     return false;
-  if (torch::operator_facts(schema.name()).writes_unsaid) return false;
+  if (torch::operator_facts(schema.name()).writes_unsaid && unsaid_writes(schema).empty())
+    return false;
   return std::ranges::all_of(schema.returns(), [](const c10::Argument& result) {
     return result.type()->kind() == c10::TypeKind::TensorType;
   });
@@ -130,7 +197,8 @@ Treatment treatment_of(const OperatorHandle& overload, const OperatorRule& rule)
     return result.alias_info() != nullptr;
   });
   if (is_view && !is_written && !overload.hasTag(at::Tag::inplace_view)) return Treatment::view;
-  return rule.native != nullptr && can_wait(overload) ? Treatment::note : Treatment::run;
+  const bool is_known = rule.native != nullptr || is_harmless(schema);
+  return is_known && can_wait(overload) ? Treatment::note : Treatment::run;
 }
 
 OperatorRule make_rule(const OperatorHandle& overload) {
@@ -147,8 +215,13 @@ OperatorRule make_rule(const OperatorHandle& overload) {
   if (!is_written) {
     rule.native = native_of(name);
   } else if (const auto base = out_of_place(schema); base && rule.writes.front()) {
-    rule.native = native_of(*base);
+    const graph::OpDef* const own = native_of(name);
+    rule.native = own == nullptr ? native_of(*base) : own;
+    rule.functional = c10::Dispatcher::singleton().findSchema(
+        {schema.name().substr(0, schema.name().size() - 1), schema.overload_name()});
   }
+  rule.unsaid = unsaid_writes(schema);
+  for (const auto& each : rule.unsaid) rule.writes[each.argument] = true;
   const auto results = written_results(schema);
   if (results) rule.result_is = *results;
   const auto* const indices = std::ranges::find(kIndexRules, name, &NamedIndexRule::overload);
@@ -177,7 +250,7 @@ const OperatorRule& rule_of(const OperatorHandle& overload) {
 }
 
 bool never_raises(const OperatorRule& rule, bool integers_in, bool integers_out) {
-  if (rule.native == nullptr) return false;
+  if (is_harmless(rule.overload.schema())) return true;
   const Raises raises = graph::raises_of(*rule.native);
   if (rule.indices || raises == Raises::own_indices) return true;  // looked at apart
   if (rule.native->is(Trait::random) || rule.native->is(Trait::may_fail)) return false;

@@ -35,6 +35,13 @@ struct OperatorRule {
   std::vector<std::optional<size_t>> result_is;
   /// The operator of graphs that computes the same; of operators in place, their values.
   const graph::OpDef* native = nullptr;
+  /// The same operator out of place, of those in place.
+  std::optional<c10::OperatorHandle> functional;
+  /// An argument that is written to although the schema doesn't say so, as `native` gives it.
+  struct UnsaidWrite {
+    size_t argument = 0, result_of_native = 0;
+  };
+  std::vector<UnsaidWrite> unsaid;
   std::optional<IndexRule> indices;
   bool needs_own_indices = false;  ///< its indices must come from a noted operator
 

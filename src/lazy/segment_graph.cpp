@@ -146,9 +146,7 @@ class Generator {
     size_t next = 0;
     for (size_t i = 0; i < kind.results.size(); ++i) {
       if (const auto& written = kind.rule->result_is[i]) {
-        const auto place = std::ranges::find(kind.places, *written, &OperandPlace::argument);
-        const auto k = static_cast<size_t>(place - kind.places.begin());
-        write(event.operands[k], kind.operands[k], results[i]);
+        write_argument(event, *written, results[i]);
       } else if (kind.results[i].is_defined) {
         State& state = state_of(*event.results[next++]);
         state.value = results[i];
@@ -156,6 +154,17 @@ class Generator {
         state.offset = 0;
       }
     }
+    for (const OperatorRule::UnsaidWrite& each : kind.rule->unsaid)
+      if (each.result_of_native < results.size())
+        write_argument(event, each.argument, results[each.result_of_native]);
+  }
+
+  void write_argument(const Event& event, size_t argument, Value* value) {
+    const auto& places = event.kind->places;
+    const auto place = std::ranges::find(places, argument, &OperandPlace::argument);
+    if (place == places.end()) return;  // no running statistics are kept
+    const auto k = static_cast<size_t>(place - places.begin());
+    write(event.operands[k], event.kind->operands[k], value);
   }
 
   void finish() {
