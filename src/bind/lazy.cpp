@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include "bind/torch_methods.h"
 #include "lazy/interception.h"
 #include "lazy/session.h"
 
@@ -46,6 +47,7 @@ bool is_pending(nb::handle tensor) {
 
 void bind_lazy(nb::module_& module) {
   lazy::register_interception();
+  watch_torch_methods();
   module.def("begin_lazy", begin_lazy);
   module.def("end_lazy", end_lazy);
   module.def("synchronize", synchronize);

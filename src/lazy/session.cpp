@@ -7,10 +7,13 @@
 
 #include "base/check.h"
 #include "base/policy.h"
+#include "lazy/exposed.h"
 #include "lazy/interception.h"
+#include "lazy/limits.h"
 #include "lazy/new_kind.h"
 #include "lazy/segment_cache.h"
 #include "torch/index_bounds.h"
+#include "torch/interception_keys.h"
 
 namespace janus::lazy {
 
@@ -203,17 +206,21 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
 
 void Session::run_at_once(const OperatorRule& rule, at::Stack& stack,
                           c10::function_ref<void()> run) {
+  at_once_.fetch_add(1, std::memory_order_relaxed);
+  const auto arguments = std::span(stack).last(rule.writes.size());
+  bool is_any_watched = false;
+  for_each_watched(arguments, [&](const c10::StorageImpl&, size_t) { is_any_watched = true; });
+  if (!is_any_watched) return run();
+
   std::vector<StorageNode::Pointer> watched;
   {
     const std::lock_guard lock(mutex_);
-    ++counts_.at_once;
-    for_each_watched(arguments_of(rule.overload, stack),
-                     [&](const c10::StorageImpl& storage, size_t) {
-                       if (StorageNode* node = known_node(storage))
-                         watched.push_back(StorageNode::Pointer::reclaim_copy(node));
-                     });
+    for_each_watched(arguments, [&](const c10::StorageImpl& storage, size_t) {
+      if (StorageNode* node = known_node(storage))
+        watched.push_back(StorageNode::Pointer::reclaim_copy(node));
+    });
   }
-  if (!watched.empty()) serve(rule.overload, stack);
+  serve(rule.overload, stack);
   run();
   const std::lock_guard lock(mutex_);
   // An operator that asks for a pointer only to read has ended that.
@@ -230,7 +237,7 @@ CallKind* Session::known_kind() {
 }
 
 bool Session::may_wait(const CallKind& kind, const at::Stack& stack) {
-  if (!kind.can_wait) return false;
+  if (!kind.can_wait || !can_copy_exposed(kind)) return false;
   const OperatorRule& rule = *kind.rule;
   if (rule.is_in_place() && overlaps_itself(kind)) return false;
   if (rule.needs_own_indices && !indices_are_own()) return false;
@@ -287,7 +294,7 @@ void Session::append(const CallKind& kind, at::Stack& stack, at::Stack& argument
   Event& event = log_.emplace_back();
   event.kind = &kind;
   for (const at::Tensor* tensor : parts_.tensors)
-    event.operands.push_back({node_of(*tensor), tensor->storage_offset()});
+    event.operands.push_back(operand_of(*tensor));
   event.numbers.assign(parts_.numbers.begin(), parts_.numbers.end());
 
   const size_t count = kind.arguments.size();
@@ -317,6 +324,31 @@ StorageNode* Session::known_node(const c10::StorageImpl& storage) {
   return found == ready_nodes_.end() ? nullptr : found->second.get();
 }
 
+/// Whether operands in memory that others may change can be copied: nothing may be noted that
+/// writes there.
+bool Session::can_copy_exposed(const CallKind& kind) const {
+  for (size_t k = 0; k < parts_.tensors.size(); ++k) {
+    const at::Tensor& tensor = *parts_.tensors[k];
+    if (StorageNode::of_pending(*storage_of(tensor)) != nullptr) continue;
+    if (!is_exposed(*storage_of(tensor))) continue;
+    if (kind.writes(k) || tensor.nbytes() > policy::kLargestCopiedOperand ||
+        !tensor.is_non_overlapping_and_dense())
+      return false;
+  }
+  return true;
+}
+
+/// An operand of a call that is noted: a copy of what others may change.
+Event::Operand Session::operand_of(const at::Tensor& tensor) {
+  const c10::StorageImpl& storage = *storage_of(tensor);
+  const bool is_copied = StorageNode::of_pending(storage) == nullptr && is_exposed(storage);
+  if (!is_copied) return {node_of(tensor), tensor.storage_offset()};
+  const NotIntercepted scope;
+  at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
+  copy.copy_(tensor);
+  return {node_of(copy), 0};
+}
+
 StorageNode::Pointer Session::node_of(const at::Tensor& tensor) {
   const c10::Storage& storage = tensor.storage();
   if (StorageNode* const known = known_node(*storage.unsafeGetStorageImpl()))
@@ -344,11 +376,20 @@ void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack)
 }
 
 void Session::serve_pointer(const c10::StorageImpl& storage) {
+  if (torch::is_intercepted()) note_exposed(storage);  // else an operator that runs has asked
+  serve_storage(storage, /*is_written=*/true);
+}
+
+void Session::settle(const c10::StorageImpl& storage) {
+  if (is_watched(storage)) serve_storage(storage, /*is_written=*/false);
+}
+
+void Session::serve_storage(const c10::StorageImpl& storage, bool is_written) {
   for (Session* session : all_sessions()) {
     const std::lock_guard lock(session->mutex_);
     StorageNode* const node = session->known_node(storage);
     if (node == nullptr || session->is_running_) continue;
-    const Wanted wanted{node, true};
+    const Wanted wanted{node, is_written};
     session->serve({&wanted, 1}, Look::pointer);
   }
 }
@@ -441,7 +482,9 @@ void Session::keep_rest(std::span<const size_t> done, const Walk& walk) {
 
 SessionCounts Session::counts() const {
   const std::lock_guard lock(mutex_);
-  return counts_;
+  SessionCounts counts = counts_;
+  counts.at_once = at_once_.load(std::memory_order_relaxed);
+  return counts;
 }
 
 size_t Session::pending() const {

@@ -8,6 +8,7 @@
 
 #include <ATen/core/stack.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -64,6 +65,8 @@ class Session {
   static void serve(const c10::OperatorHandle& overload, const at::Stack& stack);
   /// The same for a storage of which somebody asks for a pointer.
   static void serve_pointer(const c10::StorageImpl& storage);
+  /// The same for somebody who only reads it.
+  static void settle(const c10::StorageImpl& storage);
   /// Runs all that is noted and that somebody can look at.
   void run_all(Look look);
 
@@ -89,8 +92,11 @@ class Session {
   bool indices_fit(const IndexRule& rule, std::span<const c10::IValue> arguments);
   bool is_written_later(const StorageNode& node) const;
   void append(const CallKind& kind, at::Stack& stack, at::Stack& arguments);
+  bool can_copy_exposed(const CallKind& kind) const;
+  Event::Operand operand_of(const at::Tensor& tensor);
   StorageNode::Pointer node_of(const at::Tensor& tensor);
   StorageNode* known_node(const c10::StorageImpl& storage);
+  static void serve_storage(const c10::StorageImpl& storage, bool is_written);
   void serve(std::span<const Wanted> wanted, Look look);
   void run(const std::vector<size_t>& calls, const Walk& walk);
   std::unordered_set<const StorageNode*> used_by_rest(const std::vector<size_t>& calls,
@@ -106,6 +112,7 @@ class Session {
   size_t pending_bytes_ = 0;
   bool is_running_ = false;
   SessionCounts counts_;
+  std::atomic<uint64_t> at_once_ = 0;
 };
 
 }  // namespace janus::lazy

@@ -1,6 +1,7 @@
 #include "lazy/storage_node.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <utility>
@@ -18,6 +19,39 @@ void drop_node(void* context) {
 }
 
 void materialize(c10::StorageImpl* storage) { Session::serve_pointer(*storage); }
+
+/// Addresses for storages without memory: parts of torch take null for a storage that is broken.
+/// Whoever reads there stops at once, instead of going on with wrong values.
+class Reserved {
+ public:
+  Reserved() {
+    for (bytes_ = size_t{1} << 40; bytes_ > 4096; bytes_ /= 2) {
+      void* const made = mmap(nullptr, bytes_, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (made == MAP_FAILED) continue;
+      begin_ = static_cast<char*>(made);
+      return;
+    }
+  }
+  /// Different from those of other storages that are pending.
+  void* next(size_t bytes) {
+    constexpr size_t kAlignment = 64;
+    const size_t wanted = (bytes / kAlignment + 1) * kAlignment;
+    size_t at = at_.fetch_add(wanted);
+    if (at + wanted >= bytes_) at_ = at = 0;
+    return begin_ + at;
+  }
+
+ private:
+  char* begin_ = nullptr;
+  size_t bytes_ = 0;
+  std::atomic<size_t> at_ = 0;
+};
+
+void* placeholder(size_t bytes) {
+  static auto* const reserved = new Reserved;
+  return reserved->next(bytes);
+}
 
 c10::weak_intrusive_ptr<c10::StorageImpl> weak_of(
     const c10::intrusive_ptr<c10::StorageImpl>& storage) {
@@ -41,7 +75,7 @@ StorageNode::Pointer StorageNode::make_pending(Session& session, size_t bytes,
   node->is_pending_ = true;
   StorageNode* const context = Pointer(node).release();
   impl->set_data_ptr_noswap(
-      c10::DataPtr(nullptr, context, drop_node, c10::Device(c10::kCPU)));
+      c10::DataPtr(placeholder(bytes), context, drop_node, c10::Device(c10::kCPU)));
   impl->set_materializer(materialize);
   storage = c10::Storage(std::move(impl));
   return node;

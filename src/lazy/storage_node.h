@@ -1,8 +1,9 @@
 // A storage that noted operators read or write.
 //
 // Its contents are *pending* while the operator that makes them has not run. The storage then has
-// no memory. It refers to its node by the context of its data pointer, and torch calls a
-// materializer before it gives out a mutable pointer: there the operators run. Storages from before
+// no memory, and an address that nobody can read. It refers to its node by the context of its data
+// pointer, and torch calls a materializer before it gives out a mutable pointer: there the
+// operators run. Storages from before
 // have the same materializer while noted operators read or write them, as whoever gets a pointer
 // must see what eager would have written there.
 //

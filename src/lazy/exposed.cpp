@@ -1,0 +1,52 @@
+#include "lazy/exposed.h"
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+
+#include "torch/memory.h"
+
+namespace janus::lazy {
+
+namespace {
+
+/// A weak reference keeps the address from being used for another storage.
+struct Exposed {
+  std::mutex mutex;
+  std::unordered_map<const c10::StorageImpl*, c10::weak_intrusive_ptr<c10::StorageImpl>> all;
+  std::atomic<size_t> count = 0;
+  size_t next_purge = 256;
+};
+
+Exposed& exposed() {
+  static auto* const made = new Exposed;
+  return *made;
+}
+
+}  // namespace
+
+void note_exposed(const c10::StorageImpl& storage) {
+  Exposed& known = exposed();
+  const std::lock_guard lock(known.mutex);
+  if (known.all.contains(&storage)) return;
+  const auto strong = c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(
+      const_cast<c10::StorageImpl*>(&storage));  // NOLINT: it only counts
+  known.all.emplace(&storage, c10::weak_intrusive_ptr<c10::StorageImpl>(strong));
+  if (known.all.size() >= known.next_purge) {
+    std::erase_if(known.all, [](const auto& each) { return each.second.expired(); });
+    known.next_purge = 2 * known.all.size() + 256;
+  }
+  known.count = known.all.size();
+}
+
+bool is_exposed(const c10::StorageImpl& storage) {
+  if (!torch::is_allocators_own(storage.data_ptr())) return true;
+  Exposed& known = exposed();
+  if (known.count == 0) return false;
+  const std::lock_guard lock(known.mutex);
+  return known.all.contains(&storage);
+}
+
+}  // namespace janus::lazy
