@@ -475,14 +475,19 @@ class Trial {
   std::map<const OperatorArgument*, at::Tensor> made_;
 };
 
-/// All dimensions that arguments have.
-void collect_dims(const OperatorArgument& argument, std::vector<Dim>& dims) {
+/// All dimensions that tensors among the arguments have.
+void collect_sizes(const OperatorArgument& argument, std::vector<Dim>& dims) {
   if (argument.kind == Kind::tensor) {
     dims.insert(dims.end(), argument.type.shape.begin(), argument.type.shape.end());
     if (argument.type.shape.size() > 1) dims.push_back(graph::element_count(argument.type.shape));
   }
+  for (const OperatorArgument& element : argument.elements) collect_sizes(element, dims);
+}
+
+/// The numbers among the arguments that may be sizes.
+void collect_numbers(const OperatorArgument& argument, std::vector<Dim>& dims) {
   if (argument.kind == Kind::dimension) dims.push_back(argument.dim);
-  for (const OperatorArgument& element : argument.elements) collect_dims(element, dims);
+  for (const OperatorArgument& element : argument.elements) collect_numbers(element, dims);
 }
 
 /// The names, without overloads, of what is computed by calling other operators.
@@ -613,8 +618,10 @@ class Services final : public frontend::TorchServices {
     std::string& why = why_not.text;
     const KeptGenerator kept;
     Trial trial(overload, binding);
-    std::vector<Dim> dims;
-    for (const OperatorArgument& argument : arguments) collect_dims(argument, dims);
+    std::vector<Dim> sizes;
+    for (const OperatorArgument& argument : arguments) collect_sizes(argument, sizes);
+    std::vector<Dim> dims = sizes;
+    for (const OperatorArgument& argument : arguments) collect_numbers(argument, dims);
     ShapeFit fit(dims);
     std::vector<Trial::Outcome> outcomes;
     const bool on_meta = is_asked_without_data(schema);
@@ -623,8 +630,14 @@ class Services final : public frontend::TorchServices {
       why_not.numbers_are_sizes = true;
       return false;
     }
+    const auto small = fit.small_numbers(sizes);
+    auto of_small = small ? attempt_small(trial, *small, on_meta) : std::nullopt;
     for (const SymbolChoice& choice : fit.choices())
       outcomes.push_back(attempt(trial, choice, on_meta));
+    if (of_small) {  // the trial still has what came last
+      outcomes.insert(outcomes.end() - 1, *std::move(of_small));
+      fit.add(*small);
+    }
     auto complete = conclude(schema, trial, fit, outcomes, std::move(result), why);
     if (!complete) return false;
     if (outcomes.back().list && std::ranges::any_of(arguments, varies)) {
@@ -633,6 +646,16 @@ class Services final : public frontend::TorchServices {
     }
     result = *std::move(complete);
     return true;
+  }
+
+  /// Numbers too small for the operator say nothing about larger ones.
+  static std::optional<Trial::Outcome> attempt_small(Trial& trial, const SymbolChoice& small,
+                                                     bool on_meta) {
+    try {
+      return attempt(trial, small, on_meta);
+    } catch (const std::exception&) {
+      return std::nullopt;
+    }
   }
 
   /// Whether it is a number that differs from run to run.

@@ -20,6 +20,15 @@ namespace {
 constexpr std::array<int64_t, 3> first_values{12, 20, 36};
 constexpr std::array<int64_t, 3> distances{22, 34, 58};
 
+std::set<std::string> symbols_of(const std::vector<Dim>& dims) {
+  std::set<std::string> names;
+  for (const Dim& dim : dims) {
+    if (dim.is_constant()) continue;
+    for (std::string& name : dim.symbols()) names.insert(std::move(name));
+  }
+  return names;
+}
+
 }  // namespace
 
 std::optional<int64_t> SymbolChoice::find(const std::string& name) const {
@@ -35,11 +44,7 @@ int64_t SymbolChoice::evaluate(const Dim& dim) const {
 }
 
 ShapeFit::ShapeFit(std::vector<Dim> dims) : dims_(std::move(dims)) {
-  std::set<std::string> names;
-  for (const Dim& dim : dims_) {
-    if (dim.is_constant()) continue;
-    for (const std::string& name : dim.symbols()) names.insert(name);
-  }
+  const std::set<std::string> names = symbols_of(dims_);
   const size_t count = names.empty() ? 1 : first_values.size();
   for (size_t k = 0; k < count; ++k) {
     SymbolChoice choice;
@@ -50,6 +55,15 @@ ShapeFit::ShapeFit(std::vector<Dim> dims) : dims_(std::move(dims)) {
     }
     choices_.push_back(std::move(choice));
   }
+}
+
+std::optional<SymbolChoice> ShapeFit::small_numbers(const std::vector<Dim>& sizes) const {
+  const std::set<std::string> of_sizes = symbols_of(sizes);
+  SymbolChoice choice = choices_.front();
+  int64_t value = 0;
+  for (const std::string& name : symbols_of(dims_))
+    if (!of_sizes.contains(name)) choice.set(name, value += 2);
+  return value == 0 ? std::nullopt : std::optional(std::move(choice));
 }
 
 bool ShapeFit::takes(const Shape& shape) const {

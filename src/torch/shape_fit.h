@@ -28,6 +28,11 @@ class ShapeFit {
 
   /// One where nothing varies, else several.
   const std::vector<SymbolChoice>& choices() const { return choices_; }
+  /// One more, with small values for the symbols that are not in `sizes`: numbers such as strides,
+  /// of which large ones all give size 1. Nullopt if there are none.
+  std::optional<SymbolChoice> small_numbers(const std::vector<graph::Dim>& sizes) const;
+  /// In front of the last one.
+  void add(SymbolChoice choice) { choices_.insert(choices_.end() - 1, std::move(choice)); }
   /// The shape that has `sizes[k]` under choice k; nullopt if no simple expression has.
   std::optional<graph::Shape> shape(const std::vector<std::vector<int64_t>>& sizes) const;
   /// Whether each dimension is a number or one of `dims`.

@@ -83,6 +83,16 @@ void expect_undefined(uint32_t slot, const Value& value, Frame& frame) {
   learned.layout.strides = contiguous_strides(learned.layout.sizes);
 }
 
+void check_opaque_results(const Instruction& instruction, const Frame& frame,
+                          const Library& library) {
+  if (instruction.node == nullptr || instruction.node->op != &op::opaque) return;
+  for (size_t i = 0; i < instruction.outputs.size(); ++i) {
+    const Slot& result = frame.slots[instruction.outputs[i]];
+    if (result.is_tensor())
+      check_type(*instruction.node->outputs[i], library.layout(result), frame);
+  }
+}
+
 void learn(const Instruction& instruction, Frame& frame, const Library& library) {
   for (size_t i = 0; i < instruction.outputs.size(); ++i) {
     const uint32_t slot = instruction.outputs[i];

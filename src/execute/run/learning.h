@@ -12,6 +12,11 @@ namespace janus::execute {
 /// is the written tensor itself, in every run.
 void learn_operands(const Code& code, Frame& frame, const Library& library);
 
+/// Throws if an opaque operator has given other sizes than the graph says. A run that learns looks
+/// at every instruction's.
+void check_opaque_results(const Instruction& instruction, const Frame& frame,
+                          const Library& library);
+
 /// Learns what an instruction has given: how it lies, and in the memory of which operand, if any.
 void learn(const Instruction& instruction, Frame& frame, const Library& library);
 

@@ -150,7 +150,8 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       if (!run_control(instruction)) return false;
       break;
   }
-  if (learn_) learn(instruction, frame_, library_);
+  learn_ ? learn(instruction, frame_, library_)
+         : check_opaque_results(instruction, frame_, library_);
   return true;
 }
 

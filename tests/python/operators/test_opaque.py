@@ -264,7 +264,21 @@ def untold(x: torch.Tensor) -> torch.Tensor:
     return x[x > 0]
 
 
+@torch.library.custom_op("torchjanus_tests::first_of_many", mutates_args=())
+def first_of_many(x: torch.Tensor) -> torch.Tensor:
+    return x[: rows_of(x)].clone()
+
+
+def rows_of(x):
+    return 1 if len(x) > 9 else len(x)
+
+
 cube.register_fake(torch.empty_like)
+first_of_many.register_fake(lambda x: x.new_empty(rows_of(x), *x.shape[1:]))
+first_of_many.register_autograd(
+    lambda ctx, gradient: F.pad(gradient, (0, 0, 0, ctx.count - len(gradient))),
+    setup_context=lambda ctx, inputs, output: setattr(ctx, "count", len(inputs[0])),
+)
 jitter.register_fake(lambda x, scale=1.0: (torch.empty_like(x), x.new_empty(())))
 cube.register_autograd(
     lambda ctx, gradient: gradient * 3 * ctx.saved_tensors[0] ** 2,
@@ -379,3 +393,30 @@ def test_gradients_that_are_sparse():
 
     calls = [(torch.randint(0, 6, (3,)), torch.randint(0, 6, (3,))) for _ in range(8)]
     return Program(step, calls, watch=[first, second])
+
+
+@differential(reasons=["operation_failed"], hits=0)
+def test_sizes_that_no_trial_showed():
+    """A graph that writes and keeps a record has no plan, so that no run learns what its operators give."""
+    counter, weight = torch.zeros(()), torch.randn(2, requires_grad=True)
+
+    def step(x):
+        counter.add_(1)
+        y = first_of_many(x * weight)
+        return y * 3 + x[:1], y.shape
+
+    return Program(step, [(torch.randn(4 + i % 5, 2),) for i in range(20)], watch=[counter])
+
+
+@differential(reasons=["shape_mismatch"], hits=0)
+def test_stride_that_varies():
+    """Large strides all give size 1."""
+    weight = torch.randn(3, 3, 3, 3, requires_grad=True)
+
+    def step(x, stride):
+        y = F.conv2d(x, weight, stride=stride)
+        weight.grad = None
+        y.square().sum().backward()
+        return y
+
+    return Program(step, [(torch.randn(2, 3, 9, 9), 2 + i % 3) for i in range(20)], watch=[weight])
