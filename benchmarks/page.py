@@ -76,6 +76,15 @@ SECTIONS = (
         "turns",
     ),
     Section(
+        "The programs of Terra's evaluation",
+        "coexecution",
+        "make bench-coexecution",
+        "Small versions of the ten programs, each in processes of its own: the median of a step in the second half of "
+        "a run, the least of the turns. A mode is wrong where the first steps do not print what they print eagerly.",
+        tables.coexecution,
+        "turns",
+    ),
+    Section(
         "Growth with the program's size",
         "growth",
         "make bench-growth",

@@ -141,6 +141,22 @@ def ablation(rows: Sequence[Row]) -> str:
     return table({"program": title, **{f"{name}, ms": cell(name) for name in configurations}}, rows)
 
 
+def coexecution(rows: Sequence[Row]) -> str:
+    """Milliseconds of each mode and how much faster than eager that is, or why there are none."""
+
+    def cell(name: str) -> Column:
+        def text(row: Row) -> str:
+            if name not in row["ms"]:
+                return row["out"].get(name, "–")
+            ms, eager = row["ms"][name], row["ms"]["eager"]
+            return f"{ms:.1f}" if name == "eager" else f"{ms:.1f} ({eager / ms:.2f} ×)"
+
+        return text
+
+    modes = dict.fromkeys(name for row in rows for name in row["modes"])
+    return table({"program": title, **{f"{name}, ms": cell(name) for name in modes}}, rows)
+
+
 def growth(rows: Mapping[str, Row]) -> str:
     """A table for each quantity."""
 

@@ -32,6 +32,16 @@ SHORT = {
     "a3c": "--updates 12 --every 1 --longest 6 --hidden 16",
     "meta_operators": "--steps 10 --every 1 --batch 4 --channels 3 --size 6",
     "ppo": "--rounds 3 --episodes 2 --every 1 --longest 30 --hidden 8 --batch 16",
+    "terra/bert_classification": "--steps 8 --every 1 --batch 4 --width 16 --layers 2 --heads 2 --longest 20",
+    "terra/bert_question_answering": "--steps 8 --every 1 --batch 3 --width 16 --layers 2 --heads 2 --longest 32",
+    "terra/dcgan": "--steps 8 --every 2 --batch 4 --width 4 --noise 8",
+    "terra/dropblock": "--steps 12 --every 1 --batch 4 --width 4",
+    "terra/faster_rcnn": "--steps 8 --every 1 --width 4 --hidden 16 --size 64",
+    "terra/gpt2": "--steps 8 --every 2 --batch 2 --width 16 --layers 2 --heads 2 --longest 20 --letters 6",
+    "terra/music_transformer": "--steps 8 --every 1 --batch 3 --width 16 --layers 2 --heads 2 --longest 32",
+    "terra/resnet50": "--steps 6 --every 1 --batch 4 --width 4 --size 32",
+    "terra/sdpoint": "--steps 12 --every 1 --batch 4 --width 4 --size 16",
+    "terra/yolo_v3": "--steps 6 --every 1 --batch 2 --width 4 --size 64",
 }
 # How many calls of the script's own functions and loops run as graphs at least.
 HITS = {
@@ -100,7 +110,7 @@ def run_in_child(arguments: list[str], converted: bool, folder: str) -> None:
             code = command.main(["run", "--stats", f"{folder}/stats.json", *arguments])
         else:
             sys.argv = arguments
-            sys.path[0] = str(EXAMPLES)
+            sys.path[0] = str(Path(arguments[0]).parent)
             runpy.run_path(arguments[0], run_name="__main__")
     except BaseException:
         traceback.print_exc()
@@ -142,7 +152,7 @@ def check_example(runner: Runner, name: str, folder: Path) -> None:
 
 def own_functions(stats: dict, name: str) -> list[dict]:
     """Without what helpers do, such as loading data."""
-    return [each for each in stats["functions"] if Path(each["file"]).stem == name]
+    return [each for each in stats["functions"] if Path(each["file"]).stem == Path(name).stem]
 
 
 @pytest.fixture(scope="module")
@@ -171,8 +181,9 @@ def test_large_example_prints_the_same(runner, name, tmp_path):
 
 
 def test_every_example_is_tested():
-    helpers = {"demo", "lenet", "fashion_mnist", "trees", "shapes", "cartpole"}
-    assert {path.stem for path in EXAMPLES.glob("*.py")} - helpers == {*SHORT, *NEEDS_ALE, *LONG}
+    helpers = {"demo", "lenet", "fashion_mnist", "trees", "shapes", "cartpole", "terra/common"}
+    found = {str(path.relative_to(EXAMPLES).with_suffix("")) for path in EXAMPLES.rglob("*.py")}
+    assert found - helpers == {*SHORT, *NEEDS_ALE, *LONG}
 
 
 # --- the table ---

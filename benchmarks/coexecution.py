@@ -1,0 +1,192 @@
+"""Times the programs of Terra's evaluation (examples/terra) under each system, a process each, turn by turn.
+
+    python benchmarks/coexecution.py [PROGRAM …] [--modes MODE …] [--steps N] [--turns N] [--limit S] [--output FOLDER]
+
+A mode is a way to start a program: options, environment. In its first process a program makes a few steps, and what
+it prints must be what it prints eagerly, or the mode is wrong. That process also fills the folders of compiled code.
+Then the modes take turns; each process writes how long its steps took. What is given is the median of the second half
+of the steps, the least of the turns. torch.compile is used as users do: on the training step, or on the models.
+Writes coexecution.json into the output folder, anew after each program.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import record
+import tables
+
+PROGRAMS = record.ROOT / "examples" / "terra"
+NAMES = sorted(path.stem for path in PROGRAMS.glob("*.py") if path.stem != "common")
+NUMBER = re.compile(r"-?\d+\.\d+")
+CHECKED_STEPS = 12
+TOLERANCE = 1e-2  # of printed numbers: relative, or absolute below 1
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How Python is called for a program, and in which environment."""
+
+    before: tuple[str, ...] = ()  # the program's path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def compiled(what: str) -> Mode:
+    return Mode((__file__, "--compiled", what))
+
+
+#: Another way to run programs is another line here.
+MODES: dict[str, Mode] = {
+    "eager": Mode(),
+    "torch.compile (step)": compiled("step"),
+    "torch.compile (models)": compiled("models"),
+    "torchjanus": Mode(("-m", "torchjanus", "run")),
+}
+
+
+@dataclass
+class Run:
+    printed: str = ""
+    times: list[float] = field(default_factory=list)
+    problem: str = ""  # why there are no times
+
+
+def run(program: str, mode: Mode, arguments: Iterable[str], caches: Path, limit: int) -> Run:
+    """The program in a process of its own, which is stopped when it takes longer than `limit` seconds."""
+    times = caches / "times.json"
+    times.unlink(missing_ok=True)
+    environment = {
+        **os.environ,
+        "TORCHJANUS_CACHE": str(caches / "torchjanus"),
+        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+        "STEP_TIMES": str(times),
+        **mode.environment,
+    }
+    command = [sys.executable, *mode.before, str(PROGRAMS / f"{program}.py"), *arguments]
+    try:
+        ran = subprocess.run(
+            command, capture_output=True, text=True, env=environment, timeout=limit
+        )
+    except subprocess.TimeoutExpired:
+        return Run(problem=f"not ready after {limit} s")
+    if ran.returncode != 0:
+        return Run(problem=f"fails: {name_of_error(ran.stderr)}")
+    return Run(ran.stdout, json.loads(times.read_text()))
+
+
+def name_of_error(errors: str) -> str:
+    """What the last line of a traceback begins with; torch.compile adds lines of advice behind it."""
+    named = re.findall(r"^([\w.]*(?:Error|Exception|Unsupported))\b", errors, re.MULTILINE)
+    return named[-1].split(".")[-1] if named else "killed"
+
+
+def is_as(expected: str, printed: str) -> bool:
+    """The same text; numbers may differ by what another order of float32 sums makes of them."""
+    if NUMBER.sub("#", expected) != NUMBER.sub("#", printed):
+        return False
+    pairs = zip(NUMBER.findall(expected), NUMBER.findall(printed), strict=True)
+    return all(abs(float(a) - float(b)) <= TOLERANCE * max(1.0, abs(float(a))) for a, b in pairs)
+
+
+def checked(program: str, modes: Mapping[str, Mode], caches: Path, limit: int) -> dict[str, str]:
+    """What is wrong with each mode that can't be timed. The first mode is eager, which is right."""
+    arguments = ("--steps", str(CHECKED_STEPS), "--every", "1")
+    exact = {"TERRA_EAGER_DRAWS": "1"}
+    ran = {
+        name: run(
+            program, Mode(mode.before, {**mode.environment, **exact}), arguments, caches, limit
+        )
+        for name, mode in modes.items()
+    }
+    expected = next(iter(ran.values()))
+    if expected.problem:
+        sys.exit(f"{program} {expected.problem}")
+    verdicts = {
+        name: one.problem or ("" if is_as(expected.printed, one.printed) else "wrong")
+        for name, one in ran.items()
+    }
+    return {name: verdict for name, verdict in verdicts.items() if verdict}
+
+
+def step_ms(one: Run) -> float:
+    return statistics.median(one.times[len(one.times) // 2 :]) * 1e3
+
+
+def measure(program: str, options: argparse.Namespace) -> dict:
+    modes = {name: MODES[name] for name in ("eager", *options.modes)}
+    arguments = ("--steps", str(options.steps)) if options.steps else ()
+    found: dict[str, list[float]] = {name: [] for name in modes}
+    with tempfile.TemporaryDirectory() as folder:  # nobody finds what was compiled before
+        out = checked(program, modes, Path(folder), options.limit)
+        for _ in range(options.turns):
+            for name in [each for each in modes if each not in out]:
+                one = run(program, modes[name], arguments, Path(folder), options.limit)
+                if one.problem:
+                    out[name] = one.problem
+                else:
+                    found[name].append(step_ms(one))
+    timed = {name: min(times) for name, times in found.items() if times and name not in out}
+    return {"title": program, "modes": [*modes], "ms": timed, "out": out}
+
+
+def run_compiled(what: str, path: Path, arguments: list[str]) -> None:
+    """The program as a user compiles it. Where results are compared, compiled code draws eager's numbers."""
+    import torch._inductor.config
+
+    import torch
+
+    torch._inductor.config.fallback_random = "TERRA_EAGER_DRAWS" in os.environ
+    sys.path.insert(0, str(path.parent))
+    program = importlib.import_module(path.stem)
+    if what == "step":
+        program.train_step = torch.compile(program.train_step)
+    else:
+        make_models = program.make_models
+
+        def make_compiled(*sizes):
+            models = make_models(*sizes)
+            for model in models:
+                model.compile()
+            return models
+
+        program.make_models = make_compiled
+    sys.argv = [str(path), *arguments]
+    program.common.call(program.main, program.__doc__)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--compiled"]:
+        _, _, what, path, *arguments = sys.argv
+        return run_compiled(what, Path(path), arguments)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(NAMES))
+    others = [name for name in MODES if name != "eager"]
+    parser.add_argument("--modes", nargs="+", choices=others, default=others, metavar="MODE")
+    parser.add_argument(
+        "--steps", type=int, help="of each process; else as many as the program says"
+    )
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--limit", type=int, default=300, help="seconds that a process may take")
+    record.add_output(parser)
+    options = parser.parse_args()
+    if unknown := set(options.programs) - set(NAMES):
+        parser.error(f"no such program: {', '.join(sorted(unknown))}")
+    about, rows = record.about(options.turns), []
+    for name in options.programs or NAMES:
+        rows.append(measure(name, options))
+        record.write(options.output, "coexecution", about, rows)
+        print(tables.coexecution(rows[-1:]), flush=True)
+    print(tables.coexecution(rows))
+
+
+if __name__ == "__main__":
+    main()
