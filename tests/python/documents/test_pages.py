@@ -68,6 +68,10 @@ SIZE = {"size": 20, "generation_ms": 80.0, "entry_us": 40.0, "eager_ms": 6.0, "c
 ROWS = {
     "programs": {"lenet": PROGRAM},
     "ablation": [{"title": "LeNet", "ms": {"eager": 2.0, "base": 1.0, "+unroll": 0.5}}],
+    "coexecution": [{
+        "title": "gpt2", "modes": ["eager", "torch.compile (step)", "torchjanus"],
+        "ms": {"eager": 6.0, "torchjanus": 4.0}, "out": {"torch.compile (step)": "wrong"},
+    }],
     "growth": {"depth": {"title": "layers", "sizes": [SIZE]}},
     "overheads": {"programs": [OVERHEADS], "alone": {"an assumption more": "2 ns"}},
     "threads": [
@@ -104,6 +108,7 @@ def test_page_has_a_table_of_every_benchmark(benchmarks, tmp_path):
         "| LeNet | 1.00 s | 0.50 s | 2 | 0.75 s | never | 9.0 s | 0 in 1,000 | 100 % |",
         "| LeNet | 3.0 | 2.0 | 30 | 20 |",
         "| LeNet | 2.00 | 1.00 (2.00 ×) | 0.50 (4.00 ×) |",
+        "| gpt2 | 6.0 | wrong | 4.0 (1.50 ×) |",
         "| 20 | 80 | 40 | 6.00 | 2.00 | 3.00 × |",
         "| LeNet | 20 | 30 | 1.02 | 80 | 50 | 2 | 6.0 |",
         "| LeNet | 2.000 | 1.000 | 2.00 × | 2.00 × |",
