@@ -1,0 +1,89 @@
+// Merges folded traces into nodes, one after the other.
+//
+// A pointer goes along a level. If a child of the node where it stands is the next event, it goes
+// there. Else, if another node that is not behind it is that event, an edge joins the two. Else the
+// event becomes a node. A node is an event if operator, location and types are the same and each
+// operand comes from a source of the node's input; or may come from it as one more source.
+//
+// One more source is taken in only if every use of the input so far, in every trace, keeps its
+// value by the rule of the latest one (trace/nodes.h).
+#pragma once
+
+#include <set>
+#include <span>
+
+#include "trace/iteration.h"
+
+namespace janus::trace {
+
+/// The trips of this loop use values of trips before the previous one: they have to be nodes of
+/// their own.
+struct UnrollLoop {
+  Key head;
+};
+
+class Merger {
+ public:
+  /// `exact`: events whose inputs take in no further sources.
+  Merger(Nodes& nodes, std::span<const Trace> traces, const std::set<Key>& exact)
+      : nodes_(nodes), traces_(traces), exact_(exact), runs_(traces.size()), iteration_(nodes) {}
+
+  /// Merges a trace; again if it was merged before. Throws UnrollLoop.
+  void merge(size_t trace, std::span<const Item> items);
+
+  /// The node of each event of a trace.
+  const std::vector<NodeId>& run(size_t trace) const { return runs_[trace].nodes; }
+  /// The numbers of trips that were seen, by loop.
+  const std::map<NodeId, std::set<int64_t>>& trips() const { return trips_; }
+
+ private:
+  using Use = Iteration::Use;
+  using Time = Iteration::Time;
+
+  /// What a trace executed.
+  struct Run {
+    std::vector<NodeId> nodes;
+    std::map<Source, std::vector<Time>> times;  ///< when a result or slot got a value
+  };
+  /// Where an input was used, and since when what it used had been there.
+  struct PastUse {
+    size_t trace = 0;
+    uint32_t event = 0;
+    Time time = 0;
+  };
+
+  void merge_level(LevelId level, std::span<const Item> items);
+  NodeId merge_loop(LevelId level, NodeId from, const Item& item);
+  NodeId merge_event(LevelId level, NodeId from, const Event& event);
+  NodeId find_event(LevelId level, NodeId from, const Event& event);
+  NodeId new_event(LevelId level, const Event& event);
+  void connect(LevelId level, NodeId from, NodeId to);
+  bool leads_to(NodeId from, NodeId to) const;
+  /// The nodes of a level with this key that may come next: children, then others.
+  std::vector<NodeId> candidates(LevelId level, NodeId from, const Key& key, bool children) const;
+
+  bool fits(const Event& event, NodeId node) const;
+  bool fits_again(const Event& event, NodeId node) const;
+  bool matches(const Event& event, NodeId node) const;
+  bool can_match(const Event& event, NodeId node) const;
+  bool can_take(const Event& event, NodeId node, uint32_t input, const Use& use) const;
+  bool keeps_past_uses(NodeId node, uint32_t input, const Source& source) const;
+  Time time_before(size_t trace, const Source& source, uint32_t event) const;
+  const graph::Type& type_of(const Source& source, const Operand& operand) const;
+  void take(const Event& event, NodeId node);
+  void add_source(NodeId node, uint32_t input, const Source& source, const Operand& operand);
+  void execute(const Event& event, NodeId node);
+
+  Nodes& nodes_;
+  std::span<const Trace> traces_;
+  const std::set<Key>& exact_;
+  std::vector<Run> runs_;
+  std::map<std::pair<NodeId, uint32_t>, std::vector<PastUse>> past_uses_;
+  std::map<std::pair<LevelId, Key>, std::vector<NodeId>> by_key_;
+  std::map<NodeId, std::set<int64_t>> trips_;
+  std::map<SlotId, const graph::Type*> slot_types_;  // in this iteration
+  Iteration iteration_;
+  size_t trace_ = 0;
+};
+
+}  // namespace janus::trace

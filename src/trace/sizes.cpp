@@ -1,0 +1,159 @@
+#include "trace/sizes.h"
+
+#include <algorithm>
+
+namespace janus::trace {
+namespace {
+
+constexpr int64_t kAbsent = -1;
+
+/// The values of a size by trace.
+using Column = std::vector<int64_t>;
+
+/// A value with the column of each of its sizes.
+struct Row {
+  Pattern* pattern = nullptr;
+  std::vector<Column> sizes;
+};
+
+class SizeAnalysis {
+ public:
+  SizeAnalysis(Nodes& nodes, std::span<const Trace> traces,
+               std::span<const std::vector<NodeId>> runs)
+      : nodes_(nodes), traces_(traces) {
+    add_rows();
+    for (size_t trace = 0; trace < traces.size(); ++trace) observe(trace, runs[trace]);
+  }
+
+  std::optional<Key> run() {
+    for (size_t i = 0; i < rows_.size(); ++i)
+      for (size_t dim = 0; dim < rows_[i].sizes.size(); ++dim)
+        rows_[i].pattern->symbols[dim] = classify(rows_[i].sizes[dim], i < given_);
+    nodes_.symbol_count = static_cast<int32_t>(symbols_.size());
+    for (const Node& node : nodes_.nodes)
+      for (const Input& input : node.inputs)
+        if (!unites(input)) return node.key;
+    return std::nullopt;
+  }
+
+ private:
+  /// What is given from outside comes first: it determines symbols.
+  void add_rows() {
+    for (auto& [id, pattern] : nodes_.cells) add(pattern);
+    for (const Slot& slot : nodes_.slots) add(nodes_.nodes[slot.node].inputs[slot.input].early);
+    given_ = rows_.size();
+    for (Node& node : nodes_.nodes)
+      for (Pattern& result : node.results) add(result);
+  }
+
+  void add(Pattern& pattern) {
+    row_of_[&pattern] = rows_.size();
+    rows_.push_back(
+        {.pattern = &pattern,
+         .sizes = std::vector<Column>(pattern.type.shape.size(), Column(traces_.size(), kAbsent))});
+  }
+
+  void observe(size_t trace, const std::vector<NodeId>& run) {
+    for (size_t i = 0; i < run.size(); ++i) {
+      const Event& event = traces_[trace].events[i];
+      Node& node = nodes_.nodes[run[i]];
+      for (size_t r = 0; r < event.results.size(); ++r)
+        note(node.results[r], trace, event.results[r]);
+      for (size_t k = 0; k < event.operands.size(); ++k) {
+        const Operand& operand = event.operands[k];
+        if (operand.kind == Operand::Kind::cell)
+          note(nodes_.cells.at(operand.cell), trace, operand.type);
+        // The type of a feed is that of each use of it.
+        if (operand.kind == Operand::Kind::feed && node.inputs[k].has(Source::Kind::feed))
+          note(node.inputs[k].early, trace, operand.type);
+      }
+    }
+  }
+
+  void note(Pattern& pattern, size_t trace, const graph::Type& type) {
+    const auto found = row_of_.find(&pattern);
+    if (found == row_of_.end()) return;
+    std::vector<Column>& sizes = rows_[found->second].sizes;
+    for (size_t dim = 0; dim < sizes.size(); ++dim) sizes[dim][trace] = type.shape[dim].value();
+  }
+
+  int32_t classify(const Column& sizes, bool is_given) {
+    if (is_constant(sizes)) return Pattern::kConstant;
+    for (size_t i = 0; i < symbols_.size(); ++i)
+      if (agrees(sizes, symbols_[i], /*with_gaps=*/is_given)) {
+        if (is_given) fill(symbols_[i], sizes);
+        return static_cast<int32_t>(i);
+      }
+    if (!is_given) return Pattern::kDerived;
+    symbols_.push_back(sizes);
+    return static_cast<int32_t>(symbols_.size()) - 1;
+  }
+
+  static bool is_constant(const Column& sizes) {
+    int64_t value = kAbsent;
+    for (const int64_t size : sizes) {
+      if (size != kAbsent && value != kAbsent && size != value) return false;
+      if (size != kAbsent) value = size;
+    }
+    return true;
+  }
+
+  static bool agrees(const Column& sizes, const Column& symbol, bool with_gaps) {
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i] == kAbsent || (with_gaps && symbol[i] == kAbsent)) continue;
+      if (sizes[i] != symbol[i]) return false;
+    }
+    return true;
+  }
+
+  static void fill(Column& symbol, const Column& sizes) {
+    for (size_t i = 0; i < sizes.size(); ++i)
+      if (symbol[i] == kAbsent) symbol[i] = sizes[i];
+  }
+
+  const Row* row(const Input& input, const Source& source) const {
+    const Pattern& pattern =
+        source.kind == Source::Kind::feed ? input.early : nodes_.pattern(source);
+    const auto found = row_of_.find(&pattern);
+    return found == row_of_.end() ? nullptr : &rows_[found->second];
+  }
+
+  bool unites(const Input& input) const {
+    if (input.sources.size() < 2) return true;
+    const Row* first = row(input, input.sources[0]);
+    return std::all_of(input.sources.begin(), input.sources.end(), [&](const Source& source) {
+      const Row* other = row(input, source);
+      for (size_t dim = 0; dim < first->sizes.size(); ++dim)
+        if (!unites(*first, *other, dim)) return false;
+      return true;
+    });
+  }
+
+  bool unites(const Row& a, const Row& b, size_t dim) const {
+    const int32_t left = a.pattern->symbols[dim], right = b.pattern->symbols[dim];
+    if (left == Pattern::kDerived || right == Pattern::kDerived) return true;
+    if (left == Pattern::kConstant && right == Pattern::kConstant &&
+        a.pattern->type.shape[dim] == b.pattern->type.shape[dim])
+      return true;
+    if (left >= 0 && left == right) return true;
+    return std::any_of(symbols_.begin(), symbols_.end(), [&](const Column& symbol) {
+      return agrees(a.sizes[dim], symbol, false) && agrees(b.sizes[dim], symbol, false);
+    });
+  }
+
+  Nodes& nodes_;
+  std::span<const Trace> traces_;
+  std::vector<Row> rows_;
+  std::map<const Pattern*, size_t> row_of_;
+  size_t given_ = 0;  // rows that come from outside
+  std::vector<Column> symbols_;
+};
+
+}  // namespace
+
+std::optional<Key> set_sizes(Nodes& nodes, std::span<const Trace> traces,
+                             std::span<const std::vector<NodeId>> runs) {
+  return SizeAnalysis(nodes, traces, runs).run();
+}
+
+}  // namespace janus::trace

@@ -1,0 +1,57 @@
+// Random structured programs that are run operator by operator, as Python does: branches, nested
+// loops with `break` and `continue`, layers with weights of their own, feeds, numbers, cells and
+// looks at values. Each run decides anew and gives a trace with the values that eager computes.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace janus::trace {
+
+/// One iteration of a program.
+struct ProgramRun {
+  Trace trace;
+  std::vector<std::vector<std::vector<double>>> results;  ///< by event and result
+  std::vector<std::vector<double>> feeds;                 ///< by number
+  std::vector<double> numbers;                            ///< in the order of their events
+  std::map<CellId, std::vector<double>> written;          ///< what cells hold afterwards
+  size_t size = 0;                                        ///< of each tensor
+};
+
+class RandomProgram {
+ public:
+  struct Statement;
+  using Statements = std::vector<Statement>;
+
+  /// `names` gets the operators and the names of the places.
+  RandomProgram(unsigned seed, Names& names);
+  ~RandomProgram();
+
+  /// Runs it with decisions that are drawn anew.
+  ProgramRun run();
+  std::string text() const;
+
+  /// What cells hold before an iteration with tensors of `size` elements.
+  static std::vector<double> cell_contents(CellId cell, size_t size);
+  /// What the operator "test::mix" computes, of two elements.
+  static double mix(double a, double b) { return 0.5 * a - 0.25 * b + 0.125; }
+
+ private:
+  friend class ProgramRunner;
+  size_t draw(size_t count);
+  Statements make(size_t count, int depth, bool in_loop);
+  Statement make_statement(int depth, bool in_loop);
+  Statement make_call();
+
+  std::mt19937 random_;
+  Names& names_;
+  Location next_location_ = 1;
+  bool varies_sizes_ = false;
+  std::unique_ptr<Statements> body_;
+};
+
+}  // namespace janus::trace
