@@ -115,7 +115,7 @@ bool Cursor::matches(const Event& event, NodeId id) {
 bool Cursor::operand_matches(const Event& event, NodeId id, uint32_t index) {
   const Input& input = nodes_->nodes[id].inputs[index];
   const auto use = iteration_.use(event, index, id);
-  if (!use || !iteration_.has(input, *use)) return false;
+  if (!use || !iteration_.has(event, index, id, *use)) return false;
   const bool typed = use->source.is_early() || use->source.kind == Source::Kind::number;
   if (!typed) return true;
   const Pattern& pattern =

@@ -78,14 +78,18 @@ NodeId Iteration::overtaken(const Operand& operand) const {
                                                : nodes_->slots[slot_of_feed_[operand.index]].node;
 }
 
-bool Iteration::has(const Input& input, const Use& use) const {
+bool Iteration::has(const Event& event, uint32_t index, NodeId node, const Use& use) const {
+  const Input& input = nodes_->nodes[node].inputs[index];
   bool found = false;
   for (const Source& source : input.sources) {
     if (source == use.source) {
       found = true;
-    } else if (time(source) >= use.time) {
-      return false;
+      continue;
     }
+    // An operand in front of this one may be a feed that has just come.
+    const bool is_new = source.kind == Source::Kind::slot && source.node == node &&
+                        source.index < index && is_new_feed(event, source.index);
+    if (is_new || time(source) >= use.time) return false;
   }
   // A feed that other sources follow is one for the whole iteration.
   const bool taken = use.source.kind == Source::Kind::feed && input.sources.size() > 1 &&

@@ -38,8 +38,8 @@ class Iteration {
   std::optional<Use> use(const Event& event, uint32_t index, NodeId node) const;
   /// The node whose earlier execution the operand is of, where `use` gives nothing.
   NodeId overtaken(const Operand& operand) const;
-  /// Whether an input of these sources has this value now.
-  bool has(const Input& input, const Use& use) const;
+  /// Whether operand `index` of the next event, if `node` executes it, has this value.
+  bool has(const Event& event, uint32_t index, NodeId node, const Use& use) const;
 
   /// The next event was that of a node.
   void execute(const Event& event, NodeId node);

@@ -156,7 +156,7 @@ bool Merger::matches(const Event& event, NodeId id) const {
   for (uint32_t i = 0; i < event.operands.size(); ++i) {
     const Input& input = nodes_.nodes[id].inputs[i];
     const auto use = iteration_.use(event, i, id);
-    if (!use || !iteration_.has(input, *use)) return false;
+    if (!use || !iteration_.has(event, i, id, *use)) return false;
     const bool typed = use->source.is_early() || use->source.kind == Source::Kind::number;
     if (typed && !alike(input.early.type, event.operands[i].type)) return false;
   }
@@ -169,7 +169,7 @@ bool Merger::can_match(const Event& event, NodeId id) const {
     const Input& input = nodes_.nodes[id].inputs[i];
     const auto use = iteration_.use(event, i, id);
     if (!use) return false;
-    if (!iteration_.has(input, *use) && !can_take(event, id, i, *use)) return false;
+    if (!iteration_.has(event, i, id, *use) && !can_take(event, id, i, *use)) return false;
     const bool typed = use->source.is_early() || use->source.kind == Source::Kind::number;
     const bool has =
         std::find(input.sources.begin(), input.sources.end(), use->source) != input.sources.end();
@@ -184,7 +184,9 @@ bool Merger::can_take(const Event& event, NodeId id, uint32_t index, const Use& 
   if (use.source.kind == Source::Kind::number || input.has(Source::Kind::number)) return false;
   for (const Source& source : input.sources) {
     if (source == use.source || (source.is_early() && use.source.is_early())) return false;
-    if (iteration_.time(source) >= use.time) return false;
+    const bool is_new = source.kind == Source::Kind::slot && source.node == id &&
+                        source.index < index && iteration_.is_new_feed(event, source.index);
+    if (is_new || iteration_.time(source) >= use.time) return false;
     const graph::Type& type = source.is_early() ? input.early.type : type_of(source, {});
     if (!alike(type, type_of(use.source, event.operands[index]))) return false;
   }
@@ -222,8 +224,7 @@ const graph::Type& Merger::type_of(const Source& source, const Operand& operand)
 void Merger::take(const Event& event, NodeId id) {
   for (uint32_t i = 0; i < event.operands.size(); ++i) {
     const Use use = *iteration_.use(event, i, id);
-    if (!iteration_.has(nodes_.nodes[id].inputs[i], use))
-      add_source(id, i, use.source, event.operands[i]);
+    if (!iteration_.has(event, i, id, use)) add_source(id, i, use.source, event.operands[i]);
   }
 }
 

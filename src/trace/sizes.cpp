@@ -26,9 +26,11 @@ class SizeAnalysis {
   }
 
   std::optional<Key> run() {
+    for (size_t i = 0; i < given_; ++i)
+      for (const Column& sizes : rows_[i].sizes) make_symbol(sizes);
     for (size_t i = 0; i < rows_.size(); ++i)
       for (size_t dim = 0; dim < rows_[i].sizes.size(); ++dim)
-        rows_[i].pattern->symbols[dim] = classify(rows_[i].sizes[dim], i < given_);
+        rows_[i].pattern->symbols[dim] = classify(rows_[i].sizes[dim], i < cells_);
     nodes_.symbol_count = static_cast<int32_t>(symbols_.size());
     for (const Node& node : nodes_.nodes)
       for (const Input& input : node.inputs)
@@ -40,6 +42,7 @@ class SizeAnalysis {
   /// What is given from outside comes first: it determines symbols.
   void add_rows() {
     for (auto& [id, pattern] : nodes_.cells) add(pattern);
+    cells_ = rows_.size();
     for (const Slot& slot : nodes_.slots) add(nodes_.nodes[slot.node].inputs[slot.input].early);
     given_ = rows_.size();
     for (Node& node : nodes_.nodes)
@@ -77,16 +80,22 @@ class SizeAnalysis {
     for (size_t dim = 0; dim < sizes.size(); ++dim) sizes[dim][trace] = type.shape[dim].value();
   }
 
-  int32_t classify(const Column& sizes, bool is_given) {
-    if (is_constant(sizes)) return Pattern::kConstant;
-    for (size_t i = 0; i < symbols_.size(); ++i)
-      if (agrees(sizes, symbols_[i], /*with_gaps=*/is_given)) {
-        if (is_given) fill(symbols_[i], sizes);
-        return static_cast<int32_t>(i);
-      }
-    if (!is_given) return Pattern::kDerived;
+  /// What varies and comes from outside is a symbol; where one was not seen, another may have been.
+  void make_symbol(const Column& sizes) {
+    if (is_constant(sizes)) return;
+    for (Column& symbol : symbols_)
+      if (agrees(sizes, symbol, /*with_gaps=*/true)) return fill(symbol, sizes);
     symbols_.push_back(sizes);
-    return static_cast<int32_t>(symbols_.size()) - 1;
+  }
+
+  int32_t classify(const Column& sizes, bool is_cell) const {
+    const bool constant = is_constant(sizes);
+    const bool is_small = std::any_of(sizes.begin(), sizes.end(),
+                                      [](int64_t size) { return size == 0 || size == 1; });
+    if (constant && (is_cell || is_small)) return Pattern::kConstant;
+    for (size_t i = 0; i < symbols_.size(); ++i)
+      if (agrees(sizes, symbols_[i], /*with_gaps=*/false)) return static_cast<int32_t>(i);
+    return constant ? Pattern::kConstant : Pattern::kDerived;
   }
 
   static bool is_constant(const Column& sizes) {
@@ -145,7 +154,7 @@ class SizeAnalysis {
   std::span<const Trace> traces_;
   std::vector<Row> rows_;
   std::map<const Pattern*, size_t> row_of_;
-  size_t given_ = 0;  // rows that come from outside
+  size_t cells_ = 0, given_ = 0;  // rows of cells, and of all that comes from outside
   std::vector<Column> symbols_;
 };
 

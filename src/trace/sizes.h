@@ -11,9 +11,11 @@ namespace janus::trace {
 /// Sets the patterns of all nodes and cells by what the traces showed. `runs` has the node of each
 /// event of each trace.
 ///
-/// A size that was the same in all traces is constant. One that varied is a symbol if it is one of
-/// a feed or a cell; those that were always equal share it. So does a result whose size was always
-/// that symbol's. Other sizes of results are derived: the operator's shape rule has to say them.
+/// A size of a feed or a cell that varied is a symbol; those that were always equal share it. So
+/// does a size of another feed or a result that was always that symbol's, also if it was seen with
+/// one value only. If that is a coincidence, a later trace shows it. Other sizes that did not vary
+/// are constant. Other sizes of results that did are derived: the operator's shape rule has to say
+/// them.
 ///
 /// Gives the key of a node with an input whose sources have sizes that no symbol unites, if there
 /// is one: they can't be one value.

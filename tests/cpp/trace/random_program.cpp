@@ -154,7 +154,7 @@ class ProgramRunner {
 
   ProgramRunner(RandomProgram& program) : program_(program) {
     run_.size = program.varies_sizes_ ? 2 + program.draw(3) : 3;
-    type_ = graph::Type::tensor(graph::DType::f64, {static_cast<int64_t>(run_.size)});
+    run_.cell_size = cell_size_ = program.varies_sizes_ ? 1 : 3;
     for (size_t i = 0; i < kRegisters; ++i) registers_.push_back(i == 0 ? feed() : cell(i - 1));
   }
 
@@ -181,8 +181,8 @@ class ProgramRunner {
   }
 
   Value cell(CellId id) {
-    return {.operand = Operand::of_cell(id, type_),
-            .data = RandomProgram::cell_contents(id, run_.size)};
+    std::vector<double> data = RandomProgram::cell_contents(id, cell_size_);
+    return {.operand = Operand::of_cell(id, type_of(data)), .data = std::move(data)};
   }
 
   /// Feeds are numbered in the order of their first use.
@@ -193,7 +193,7 @@ class ProgramRunner {
       number = static_cast<uint32_t>(run_.feeds.size());
       run_.feeds.push_back(value.data);
     }
-    return Operand::feed(*number, type_);
+    return Operand::feed(*number, type_of(value.data));
   }
 
   Flow execute(const RandomProgram::Statements& statements) {
@@ -230,6 +230,7 @@ class ProgramRunner {
         return Flow::on;
       case Kind::write: {
         const Value& value = registers_[statement.operands[0]];
+        if (value.data.size() != cell_size_) return Flow::on;
         run_.written[statement.target] = value.data;
         run_.trace.events.push_back({statement.op, statement.location, {use(value)}, {}});
         run_.results.emplace_back();
@@ -261,16 +262,16 @@ class ProgramRunner {
       data.push_back(registers_[operand].data);
     }
     if (weight) {
-      event.operands.push_back(Operand::of_cell(*weight, type_));
-      data.push_back(RandomProgram::cell_contents(*weight, run_.size));
+      data.push_back(RandomProgram::cell_contents(*weight, cell_size_));
+      event.operands.push_back(Operand::of_cell(*weight, type_of(data.back())));
     }
     if (statement.number) {
       run_.numbers.push_back(0.5 + 0.01 * static_cast<double>(program_.draw(50)));
       event.operands.push_back(Operand::number(graph::Type::f64()));
-      data.emplace_back(run_.size, run_.numbers.back());
+      data.push_back({run_.numbers.back()});
     }
     std::vector<std::vector<double>> results = compute(statement.name, data);
-    event.results.assign(results.size(), type_);
+    event.results.assign(results.size(), type_of(results[0]));
     const auto number = static_cast<uint32_t>(run_.trace.events.size());
     run_.trace.events.push_back(std::move(event));
     const auto last = static_cast<uint32_t>(results.size() - 1);
@@ -279,11 +280,16 @@ class ProgramRunner {
     run_.results.push_back(std::move(results));
   }
 
+  static graph::Type type_of(const std::vector<double>& data) {
+    return graph::Type::tensor(graph::DType::f64, {static_cast<int64_t>(data.size())});
+  }
+
   static std::vector<std::vector<double>> compute(const std::string& name,
                                                   const std::vector<std::vector<double>>& data) {
-    std::vector<double> first = data[0], second = data[0];
+    const std::vector<double>& other = data.back();
+    std::vector<double> first(std::max(data[0].size(), other.size())), second = first;
     for (size_t i = 0; i < first.size(); ++i) {
-      const double a = data[0][i], b = data.size() > 1 ? data[1][i] : 0;
+      const double a = data[0][data[0].size() == 1 ? 0 : i], b = other[other.size() == 1 ? 0 : i];
       second[i] = RandomProgram::mix(b, a);
       if (name == "aten::add.Tensor") first[i] = a + b;
       if (name == "aten::add.Tensor twice") first[i] = a + 2 * b;
@@ -297,7 +303,7 @@ class ProgramRunner {
 
   RandomProgram& program_;
   ProgramRun run_;
-  graph::Type type_;
+  size_t cell_size_ = 0;
   std::vector<Value> registers_;
   std::vector<std::optional<uint32_t>> numbers_of_feeds_;
 };

@@ -19,7 +19,7 @@ struct ProgramRun {
   std::vector<std::vector<double>> feeds;                 ///< by number
   std::vector<double> numbers;                            ///< in the order of their events
   std::map<CellId, std::vector<double>> written;          ///< what cells hold afterwards
-  size_t size = 0;                                        ///< of each tensor
+  size_t size = 0, cell_size = 0;                         ///< of feeds, and of cells
 };
 
 class RandomProgram {
@@ -35,7 +35,7 @@ class RandomProgram {
   ProgramRun run();
   std::string text() const;
 
-  /// What cells hold before an iteration with tensors of `size` elements.
+  /// What cells hold before an iteration; they have `size` elements.
   static std::vector<double> cell_contents(CellId cell, size_t size);
   /// What the operator "test::mix" computes, of two elements.
   static double mix(double a, double b) { return 0.5 * a - 0.25 * b + 0.125; }

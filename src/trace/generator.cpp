@@ -1,0 +1,308 @@
+#include "trace/generator.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "graph/constant.h"
+#include "ops/list.h"
+
+namespace janus::trace {
+
+using namespace graph;
+
+namespace {
+
+/// How deeply blocks may nest. Passes go through blocks by recursion.
+constexpr int kDeepestBlocks = 200;
+
+}  // namespace
+
+// ---- Helpers ----------------------------------------------------------------------------------
+
+Value* Generator::number(Builder& builder, int64_t value) { return builder.constant(value); }
+
+Value* Generator::undefined(Builder& builder, const Type& type) {
+  switch (type.kind) {
+    case Type::Kind::i64:
+      return builder.constant(int64_t{0});
+    case Type::Kind::f64:
+      return builder.constant(0.0);
+    case Type::Kind::boolean:
+      return builder.constant(false);
+    case Type::Kind::list:
+      return builder.append_unchecked(op::list_new, {}, {}, {type})->output();
+    default:
+      return builder.append_unchecked(op::undefined, {}, {}, {type})->output();
+  }
+}
+
+void Generator::deepen() {
+  if (++depth_ > kDeepestBlocks) throw Refusal{"branches are nested too deeply"};
+}
+
+/// The position, which goes on by one. It stays a constant as long as it is known.
+Value* Generator::next_position(Builder& builder, VariableId position) {
+  Value* at = current_[position];
+  const auto known = constant_integer(at);
+  current_[position] =
+      known ? number(builder, *known + 1) : op::scalar_add(builder, {at, number(builder, 1)});
+  return at;
+}
+
+Value* Generator::read_decision(Builder& builder) {
+  Value* at = next_position(builder, variables_.id({.kind = Variable::Kind::decisions}));
+  return op::list_item(builder, {decisions_, at});
+}
+
+// ---- Events -----------------------------------------------------------------------------------
+
+void Generator::emit(Builder& builder, std::span<const Statement> statements,
+                     const VariableSet& behind) {
+  for (size_t i = 0; i < statements.size(); ++i) {
+    const Statement& statement = statements[i];
+    const auto live = [&] { return variables_.live_before(statements.subspan(i + 1), behind); };
+    switch (statement.kind) {
+      case Statement::Kind::event:
+        emit_event(builder, statement.node);
+        break;
+      case Statement::Kind::jump:
+        current_[variables_.id({.kind = Variable::Kind::landing, .number = statement.level})] =
+            number(builder, statement.node == kEnd ? -1 : int64_t{statement.node});
+        break;
+      case Statement::Kind::select:
+        emit_select(builder, statement.blocks, 0, read_decision(builder), live());
+        break;
+      case Statement::Kind::landing:
+        emit_landing(builder, statement, live());
+        break;
+      case Statement::Kind::loop:
+        emit_loop(builder, statement, live());
+        break;
+    }
+  }
+}
+
+void Generator::emit_event(Builder& builder, NodeId id) {
+  const Node& node = nodes_.nodes[id];
+  std::vector<Value*> operands;
+  for (uint32_t i = 0; i < node.inputs.size(); ++i)
+    operands.push_back(read_operand(builder, id, i));
+  if (const CellId* cell = traces_.names().operators.written_cell(node.key.op)) {
+    current_[variables_.id({.kind = Variable::Kind::contents,
+                            .source = {.kind = Source::Kind::cell, .cell = *cell}})] = operands[0];
+    return;
+  }
+  const std::vector<Value*> results = compute(builder, node, operands);
+  for (uint32_t r = 0; r < results.size(); ++r) give_result(builder, id, r, results[r]);
+}
+
+Value* Generator::read_operand(Builder& builder, NodeId id, uint32_t index) {
+  const Input& input = nodes_.nodes[id].inputs[index];
+  const VariableId variable = variables_.read_by(input);
+  if (variable == kNone && input.slot == kNone) return cells_.at(input.sources[0].cell);
+  const Source slot{.kind = Source::Kind::slot, .node = id, .index = index};
+  if (variable == kNone) {
+    Value* value = read_slot(builder, input.slot);
+    assign(builder, slot, value);
+    return value;
+  }
+  Value* value = current_[variable];
+  // A way that is never taken, such as one to a later trip in the first trip.
+  if (value == nullptr) value = undefined(builder, type_of(variable));
+  if (input.slot != kNone) take_early_feed(builder, slot, input.slot);
+  return value;
+}
+
+Value* Generator::read_slot(Builder& builder, SlotId slot) {
+  Value* given = slot_inputs_[slot];
+  switch (slots_.given(slot)) {
+    case Given::always:
+      return given;
+    case Given::perhaps:
+      return op::list_item(builder, {given, number(builder, 0)});
+    case Given::repeatedly:
+      break;
+  }
+  Value* at = next_position(builder, variables_.id({.kind = Variable::Kind::slot, .number = slot}));
+  return op::list_item(builder, {given, at});
+}
+
+/// An input takes its early feed if none of its other sources has been executed: if the feed is
+/// untaken until then. Then it is the latest source of the inputs that name it.
+void Generator::take_early_feed(Builder& builder, const Source& source, SlotId slot) {
+  const Variable flag{.kind = Variable::Kind::untaken, .source = source};
+  if (!variables_.has(flag)) return;
+  Value* untaken = current_[variables_.id(flag)];
+  const std::vector<VariableId>& targets = variables_.assigned_by(source);
+  const std::vector<VariableId>& others = variables_.untaken_until(source);
+  VariableSet assigned(targets.begin(), targets.end());
+  assigned.insert(others.begin(), others.end());
+  emit_if(
+      builder, untaken, assigned, assigned,
+      [&](Builder& then) { assign(then, source, early_.at(slot)); }, [](Builder&) {});
+  current_[variables_.id(flag)] = builder.constant(false);
+}
+
+void Generator::assign(Builder& builder, const Source& source, Value* value) {
+  for (const VariableId variable : variables_.assigned_by(source)) current_[variable] = value;
+  for (const VariableId variable : variables_.untaken_until(source))
+    current_[variable] = builder.constant(false);
+}
+
+std::vector<Value*> Generator::compute(Builder& builder, const Node& node,
+                                       std::span<Value* const> operands) {
+  const Operator& op = traces_.names().operators[node.key.op];
+  if (emitter_ != nullptr)
+    if (auto values = emitter_->emit(builder, op, operands, node.results)) {
+      TORCHJANUS_CHECK(values->size() == node.results.size(), "trace: an emitter gave ",
+                       values->size(), " results for ", op);
+      for (size_t i = 0; i < values->size(); ++i)
+        TORCHJANUS_CHECK(can_be((*values)[i]->type, node.results[i]), "trace: an emitter gave ",
+                         (*values)[i]->type, " for ", op);
+      return *std::move(values);
+    }
+  auto emitted = emit_operator(builder, op, operands, node.results);
+  if (auto* refusal = std::get_if<Refusal>(&emitted))
+    throw Refusal{cat(refusal->reason, ", at ", traces_.names().location(node.key.location))};
+  return std::get<std::vector<Value*>>(std::move(emitted));
+}
+
+void Generator::give_result(Builder& builder, NodeId id, uint32_t result, Value* value) {
+  assign(builder, {.kind = Source::Kind::result, .node = id, .index = result}, value);
+  if (!nodes_.nodes[id].fetched[result]) return;
+  const Source source{.node = id, .index = result};
+  if (slots_.executed(id) == Given::always) {
+    fetched_[source] = value;
+    return;
+  }
+  const VariableId list = variables_.id({.kind = Variable::Kind::fetched, .source = source});
+  const Type type = Type::list(value->type);
+  if (current_[list]->type != type) throw TypeLearned{list, type};
+  current_[list] = op::list_push(builder, {current_[list], value});
+}
+
+// ---- Branches ---------------------------------------------------------------------------------
+
+void Generator::emit_select(Builder& builder, std::span<const Statements> blocks, int64_t first,
+                            Value* decision, const VariableSet& behind) {
+  if (blocks.size() == 1) return emit(builder, blocks[0], behind);
+  VariableSet assigned;
+  for (const Statements& block : blocks) assigned.merge(variables_.assigned(block));
+  emit_if(
+      builder, op::scalar_eq(builder, {decision, number(builder, first)}), assigned, behind,
+      [&](Builder& then) { emit(then, blocks[0], behind); },
+      [&](Builder& otherwise) {
+        emit_select(otherwise, blocks.subspan(1), first + 1, decision, behind);
+      });
+}
+
+void Generator::emit_landing(Builder& builder, const Statement& landing,
+                             const VariableSet& behind) {
+  Value* target =
+      current_[variables_.id({.kind = Variable::Kind::landing, .number = landing.level})];
+  Value* lands = op::scalar_eq(builder, {target, number(builder, landing.node)});
+  emit_if(
+      builder, lands, variables_.assigned(landing.blocks[0]), behind,
+      [&](Builder& then) { emit(then, landing.blocks[0], behind); }, [](Builder&) {});
+}
+
+/// An `if` whose results are the variables that a side assigned and that are read behind it.
+void Generator::emit_if(Builder& builder, Value* condition, const VariableSet& assigned,
+                        const VariableSet& behind, const Fill& then, const Fill& otherwise) {
+  deepen();
+  Graph& graph = generated_.graph;
+  graph::Node* node = graph.new_node(op::if_);
+  node->inputs = {condition};
+  const std::vector<Value*> before = current_;
+  Builder first(graph, node->add_block());
+  then(first);
+  const std::vector<Value*> one = std::exchange(current_, before);
+  Builder second(graph, node->add_block());
+  otherwise(second);
+  const std::vector<Value*> other = std::exchange(current_, before);
+  for (const VariableId id : assigned) {
+    Value *a = one[id], *b = other[id];
+    current_[id] = a == b ? a : nullptr;
+    if (a == b || !behind.contains(id)) continue;
+    const auto left = a == nullptr ? std::nullopt : constant_integer(a);
+    if (left && b != nullptr && a->type == b->type && constant_integer(b) == left) {
+      current_[id] = a->type.kind == Type::Kind::boolean ? builder.constant(*left != 0)
+                                                         : number(builder, *left);
+      continue;
+    }
+    if (a == nullptr) a = undefined(first, b->type);
+    if (b == nullptr) b = undefined(second, a->type);
+    if (a->type != b->type)
+      throw Refusal{cat("a value is ", a->type, " or ", b->type, ", by the way that is taken")};
+    first.block().results.push_back(a);
+    second.block().results.push_back(b);
+    current_[id] = graph.new_output(*node, a->type);
+  }
+  if (!first.block().nodes.empty() || !second.block().nodes.empty() || !node->outputs.empty())
+    graph.append(builder.block(), node);
+  --depth_;
+}
+
+// ---- Loops ------------------------------------------------------------------------------------
+
+void Generator::emit_loop(Builder& builder, const Statement& loop, const VariableSet& behind) {
+  const int64_t trips = nodes_.nodes[loop.node].fixed_trips;
+  if (trips == 0) return emit_while(builder, loop, behind);
+  const VariableSet live = trips == 1 ? behind : variables_.live_around(loop, behind);
+  for (int64_t i = 0; i < trips; ++i) emit(builder, loop.blocks[0], i + 1 == trips ? behind : live);
+}
+
+void Generator::emit_while(Builder& builder, const Statement& loop, const VariableSet& behind) {
+  deepen();
+  Graph& graph = generated_.graph;
+  graph::Node* node = graph.new_node(op::while_);
+  node->attributes.set("minimum", int64_t{1});
+  Block &condition = node->add_block(), &body = node->add_block();
+  Builder inside(graph, body);
+  const VariableSet live = variables_.live_around(loop, behind);
+  const VariableSet before = variables_.live_before(loop.blocks[0], live);
+  VariableSet assigned = variables_.assigned(loop.blocks[0]);
+  assigned.insert(variables_.id({.kind = Variable::Kind::decisions}));
+  // What is assigned before it is read begins with nothing; its type shows at the end of a trip.
+  std::vector<VariableId> carried, late;
+  std::vector<Value*> start = current_;
+  for (const VariableId id : assigned) {
+    if (!live.contains(id)) continue;
+    if (start[id] == nullptr && before.contains(id)) start[id] = undefined(builder, type_of(id));
+    (start[id] == nullptr ? late : carried).push_back(id);
+    if (start[id] != nullptr) current_[id] = graph.new_parameter(body, start[id]->type);
+  }
+  carried.insert(carried.end(), late.begin(), late.end());
+  emit(inside, loop.blocks[0], live);
+  Value* again = op::scalar_eq(inside, {read_decision(inside), number(inside, 1)});
+  for (const VariableId id : carried) {
+    Value* next = current_[id];
+    TORCHJANUS_CHECK(next != nullptr, "trace: a loop assigns a variable that has no value");
+    if (start[id] == nullptr) {
+      start[id] = undefined(builder, next->type);
+      graph.new_parameter(body, next->type);
+    } else if (start[id]->type != next->type) {
+      if (start[id]->definition != nullptr && start[id]->definition->op == &op::undefined)
+        throw TypeLearned{id, next->type};
+      throw Refusal{
+          cat("a value is ", start[id]->type, " before a loop and ", next->type, " in it")};
+    }
+    body.results.push_back(next);
+    node->inputs.push_back(start[id]);
+  }
+  node->inputs.push_back(builder.constant(true));
+  graph.new_parameter(body, Type::boolean());
+  body.results.push_back(again);
+  for (const Value* input : node->inputs) graph.new_parameter(condition, input->type);
+  condition.results = {condition.parameters.back()};
+  for (const VariableId id : carried)
+    current_[id] = graph.new_output(*node, node->inputs[node->outputs.size()]->type);
+  graph.new_output(*node, Type::boolean());
+  graph.append(builder.block(), node);
+  // Others that it assigns nobody reads.
+  for (const VariableId id : assigned)
+    if (!live.contains(id)) current_[id] = nullptr;
+  --depth_;
+}
+
+}  // namespace janus::trace
