@@ -10,11 +10,8 @@ void Merger::merge(size_t trace, std::span<const Item> items) {
   trace_ = trace;
   iteration_.begin();
   slot_types_.clear();
-  runs_[trace] = {};
   merge_level(0, items);
-  runs_[trace].nodes = iteration_.run();
-  for (const Fetch& fetch : traces_[trace].fetches)
-    nodes_.nodes[runs_[trace].nodes[fetch.event]].fetched[fetch.result] = true;
+  runs_[trace] = iteration_.run();
 }
 
 void Merger::merge_level(LevelId level, std::span<const Item> items) {
@@ -209,8 +206,8 @@ bool Merger::keeps_past_uses(NodeId id, uint32_t index, const Source& source) co
 
 /// When the source had last got a value as the event was executed.
 Iteration::Time Merger::time_before(size_t trace, const Source& source, uint32_t event) const {
-  const auto found = runs_[trace].times.find(source);
-  if (found == runs_[trace].times.end()) return Iteration::kNever;
+  const auto found = times_[trace].find(source);
+  if (found == times_[trace].end()) return Iteration::kNever;
   const auto& times = found->second;
   const auto after = std::upper_bound(times.begin(), times.end(), 2 * static_cast<Time>(event));
   return after == times.begin() ? Iteration::kNever : *std::prev(after);
@@ -242,7 +239,7 @@ void Merger::add_source(NodeId id, uint32_t index, const Source& source, const O
 
 void Merger::execute(const Event& event, NodeId id) {
   const uint32_t now = iteration_.event();
-  auto& times = runs_[trace_].times;
+  auto& times = times_[trace_];
   for (uint32_t i = 0; i < event.operands.size(); ++i) {
     const Use use = *iteration_.use(event, i, id);
     past_uses_[{id, i}].push_back({.trace = trace_, .event = now, .time = use.time});

@@ -26,13 +26,18 @@ class Merger {
  public:
   /// `exact`: events whose inputs take in no further sources.
   Merger(Nodes& nodes, std::span<const Trace> traces, const std::set<Key>& exact)
-      : nodes_(nodes), traces_(traces), exact_(exact), runs_(traces.size()), iteration_(nodes) {}
+      : nodes_(nodes),
+        traces_(traces),
+        exact_(exact),
+        runs_(traces.size()),
+        times_(traces.size()),
+        iteration_(nodes) {}
 
-  /// Merges a trace; again if it was merged before. Throws UnrollLoop.
+  /// Merges the next trace. Throws UnrollLoop.
   void merge(size_t trace, std::span<const Item> items);
 
-  /// The node of each event of a trace.
-  const std::vector<NodeId>& run(size_t trace) const { return runs_[trace].nodes; }
+  /// The node of each event, by trace.
+  std::span<const std::vector<NodeId>> runs() const { return runs_; }
   /// The numbers of trips that were seen, by loop.
   const std::map<NodeId, std::set<int64_t>>& trips() const { return trips_; }
 
@@ -40,11 +45,8 @@ class Merger {
   using Use = Iteration::Use;
   using Time = Iteration::Time;
 
-  /// What a trace executed.
-  struct Run {
-    std::vector<NodeId> nodes;
-    std::map<Source, std::vector<Time>> times;  ///< when a result or slot got a value
-  };
+  /// When results and slots got values in a trace.
+  using Times = std::map<Source, std::vector<Time>>;
   /// Where an input was used, and since when what it used had been there.
   struct PastUse {
     size_t trace = 0;
@@ -77,7 +79,8 @@ class Merger {
   Nodes& nodes_;
   std::span<const Trace> traces_;
   const std::set<Key>& exact_;
-  std::vector<Run> runs_;
+  std::vector<std::vector<NodeId>> runs_;
+  std::vector<Times> times_;
   std::map<std::pair<NodeId, uint32_t>, std::vector<PastUse>> past_uses_;
   std::map<std::pair<LevelId, Key>, std::vector<NodeId>> by_key_;
   std::map<NodeId, std::set<int64_t>> trips_;

@@ -8,9 +8,6 @@
 namespace janus::trace {
 namespace {
 
-/// How often a trace that another one's sources led astray is merged again.
-constexpr int kMostRounds = 4;
-
 Additions count(const Nodes& nodes) {
   Additions result;
   result.nodes = nodes.nodes.size();
@@ -67,8 +64,7 @@ void TraceGraph::rebuild() {
     if (try_build(/*exact=*/false)) return;
     if (unrolled_.size() + exact_.size() == known) break;
   }
-  // Sources that were taken in lead some trace astray. Without any, a node has one value of each
-  // operand, and what comes next is never ambiguous.
+  // Where nodes take in no sources, what comes next is never ambiguous.
   TORCHJANUS_CHECK(try_build(/*exact=*/true), "trace: a graph does not cover what it was made of");
 }
 
@@ -77,35 +73,63 @@ bool TraceGraph::try_build(bool exact) {
   if (exact)
     for (const Trace& trace : traces_)
       for (const Event& event : trace.events) all.insert(key_of(event));
-  const std::set<Key>& unrolled = exact ? all : unrolled_;
-  const auto folded = fold(traces_, unrolled);
+  const auto folded = fold(traces_, exact ? all : unrolled_);
   nodes_ = Nodes();
   Merger merger(nodes_, traces_, exact ? all : exact_);
-  std::set<size_t> pending;
-  for (size_t i = 0; i < traces_.size(); ++i) pending.insert(i);
-  for (int round = 0; round < kMostRounds && !pending.empty(); ++round) {
-    try {
-      for (const size_t i : pending) merger.merge(i, folded[i]);
-    } catch (const UnrollLoop& loop) {
-      unrolled_.insert(loop.head);
-      return false;
-    }
-    if (const auto head = ambiguous_loop()) {
-      unrolled_.insert(*head);
-      return false;
-    }
-    std::vector<std::vector<NodeId>> runs;
-    for (size_t i = 0; i < traces_.size(); ++i) runs.push_back(merger.run(i));
-    if (const auto key = set_sizes(nodes_, traces_, runs)) {
-      exact_.insert(*key);
-      return false;
-    }
-    set_trips(merger);
-    pending.clear();
-    for (size_t i = 0; i < traces_.size(); ++i)
-      if (!why_not_covered(traces_[i]).empty()) pending.insert(i);
+  try {
+    for (size_t i = 0; i < traces_.size(); ++i) merger.merge(i, folded[i]);
+  } catch (const UnrollLoop& loop) {
+    unrolled_.insert(loop.head);
+    return false;
   }
-  return pending.empty();
+  if (const auto head = ambiguous_loop()) {
+    unrolled_.insert(*head);
+    return false;
+  }
+  if (const auto key = set_sizes(nodes_, traces_, merger.runs())) {
+    exact_.insert(*key);
+    return false;
+  }
+  set_trips(merger);
+  for (size_t i = 0; i < traces_.size(); ++i)
+    if (!follows(traces_[i], merger.runs()[i])) return false;
+  return true;
+}
+
+/// Whether a cursor follows the trace; marks what Python looked at. A cursor may take an event for
+/// another node than the merge did, as that has taken in a source since then, or as a loop goes on
+/// there. If that leads to a mismatch, the next attempt has neither.
+bool TraceGraph::follows(const Trace& trace, const std::vector<NodeId>& run) {
+  Cursor follower = cursor();
+  std::optional<size_t> astray;
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    const bool found = follower.follow(trace.events[i]);
+    if (!astray && (!found || follower.node() != run[i])) astray = i;
+    if (found) continue;
+    keep_apart(key_of(trace.events[*astray]), follower.iteration().run(), run, *astray);
+    return false;
+  }
+  if (!follower.finish()) {
+    const size_t last = astray.value_or(run.size() - 1);
+    keep_apart(key_of(trace.events[last]), follower.iteration().run(), run, last);
+    return false;
+  }
+  for (const Fetch& fetch : trace.fetches)
+    nodes_.nodes[follower.iteration().node_of(fetch.event)].fetched[fetch.result] = true;
+  return true;
+}
+
+void TraceGraph::keep_apart(const Key& key, const std::vector<NodeId>& followed,
+                            const std::vector<NodeId>& merged, size_t event) {
+  if (exact_.insert(key).second) return;
+  for (const std::vector<NodeId>* run : {&followed, &merged}) {
+    if (event >= run->size()) continue;
+    for (LevelId level = nodes_.nodes[(*run)[event]].level; level != 0;) {
+      const Node& loop = nodes_.nodes[nodes_.levels[level].loop];
+      unrolled_.insert(loop.key);
+      level = loop.level;
+    }
+  }
 }
 
 void TraceGraph::set_trips(const Merger& merger) {

@@ -55,6 +55,9 @@ class TraceGraph {
   bool try_build(bool exact);
   void set_trips(const Merger& merger);
   std::optional<Key> ambiguous_loop() const;
+  bool follows(const Trace& trace, const std::vector<NodeId>& run);
+  void keep_apart(const Key& key, const std::vector<NodeId>& followed,
+                  const std::vector<NodeId>& merged, size_t event);
   std::string why_not_covered(const Trace& trace) const;
 
   const Names* names_;
