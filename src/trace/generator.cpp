@@ -19,16 +19,26 @@ constexpr int kDeepestBlocks = 200;
 
 // ---- Helpers ----------------------------------------------------------------------------------
 
-Value* Generator::number(Builder& builder, int64_t value) { return builder.constant(value); }
+/// Constants stand at the beginning, each once.
+Value* Generator::constant(const AttributeValue& value) {
+  graph::Node*& node = constants_[cat(value)];
+  if (node == nullptr) {
+    node = body_.constant_of(value)->definition;
+    body_.block().nodes.pop_back();
+  }
+  return node->output();
+}
+
+Value* Generator::number(int64_t value) { return constant(value); }
 
 Value* Generator::undefined(Builder& builder, const Type& type) {
   switch (type.kind) {
     case Type::Kind::i64:
-      return builder.constant(int64_t{0});
+      return number(0);
     case Type::Kind::f64:
-      return builder.constant(0.0);
+      return constant(0.0);
     case Type::Kind::boolean:
-      return builder.constant(false);
+      return constant(false);
     case Type::Kind::list:
       return builder.append_unchecked(op::list_new, {}, {}, {type})->output();
     default:
@@ -44,8 +54,7 @@ void Generator::deepen() {
 Value* Generator::next_position(Builder& builder, VariableId position) {
   Value* at = current_[position];
   const auto known = constant_integer(at);
-  current_[position] =
-      known ? number(builder, *known + 1) : op::scalar_add(builder, {at, number(builder, 1)});
+  current_[position] = known ? number(*known + 1) : op::scalar_add(builder, {at, number(1)});
   return at;
 }
 
@@ -67,7 +76,7 @@ void Generator::emit(Builder& builder, std::span<const Statement> statements,
         break;
       case Statement::Kind::jump:
         current_[variables_.id({.kind = Variable::Kind::landing, .number = statement.level})] =
-            number(builder, statement.node == kEnd ? -1 : int64_t{statement.node});
+            number(statement.node == kEnd ? -1 : int64_t{statement.node});
         break;
       case Statement::Kind::select:
         emit_select(builder, statement.blocks, 0, read_decision(builder), live());
@@ -119,7 +128,7 @@ Value* Generator::read_slot(Builder& builder, SlotId slot) {
     case Given::always:
       return given;
     case Given::perhaps:
-      return op::list_item(builder, {given, number(builder, 0)});
+      return op::list_item(builder, {given, number(0)});
     case Given::repeatedly:
       break;
   }
@@ -140,13 +149,13 @@ void Generator::take_early_feed(Builder& builder, const Source& source, SlotId s
   emit_if(
       builder, untaken, assigned, assigned,
       [&](Builder& then) { assign(then, source, early_.at(slot)); }, [](Builder&) {});
-  current_[variables_.id(flag)] = builder.constant(false);
+  current_[variables_.id(flag)] = constant(false);
 }
 
 void Generator::assign(Builder& builder, const Source& source, Value* value) {
   for (const VariableId variable : variables_.assigned_by(source)) current_[variable] = value;
   for (const VariableId variable : variables_.untaken_until(source))
-    current_[variable] = builder.constant(false);
+    current_[variable] = constant(false);
 }
 
 std::vector<Value*> Generator::compute(Builder& builder, const Node& node,
@@ -189,7 +198,7 @@ void Generator::emit_select(Builder& builder, std::span<const Statements> blocks
   VariableSet assigned;
   for (const Statements& block : blocks) assigned.merge(variables_.assigned(block));
   emit_if(
-      builder, op::scalar_eq(builder, {decision, number(builder, first)}), assigned, behind,
+      builder, op::scalar_eq(builder, {decision, number(first)}), assigned, behind,
       [&](Builder& then) { emit(then, blocks[0], behind); },
       [&](Builder& otherwise) {
         emit_select(otherwise, blocks.subspan(1), first + 1, decision, behind);
@@ -200,7 +209,7 @@ void Generator::emit_landing(Builder& builder, const Statement& landing,
                              const VariableSet& behind) {
   Value* target =
       current_[variables_.id({.kind = Variable::Kind::landing, .number = landing.level})];
-  Value* lands = op::scalar_eq(builder, {target, number(builder, landing.node)});
+  Value* lands = op::scalar_eq(builder, {target, number(landing.node)});
   emit_if(
       builder, lands, variables_.assigned(landing.blocks[0]), behind,
       [&](Builder& then) { emit(then, landing.blocks[0], behind); }, [](Builder&) {});
@@ -224,12 +233,6 @@ void Generator::emit_if(Builder& builder, Value* condition, const VariableSet& a
     Value *a = one[id], *b = other[id];
     current_[id] = a == b ? a : nullptr;
     if (a == b || !behind.contains(id)) continue;
-    const auto left = a == nullptr ? std::nullopt : constant_integer(a);
-    if (left && b != nullptr && a->type == b->type && constant_integer(b) == left) {
-      current_[id] = a->type.kind == Type::Kind::boolean ? builder.constant(*left != 0)
-                                                         : number(builder, *left);
-      continue;
-    }
     if (a == nullptr) a = undefined(first, b->type);
     if (b == nullptr) b = undefined(second, a->type);
     if (a->type != b->type)
@@ -274,7 +277,7 @@ void Generator::emit_while(Builder& builder, const Statement& loop, const Variab
   }
   carried.insert(carried.end(), late.begin(), late.end());
   emit(inside, loop.blocks[0], live);
-  Value* again = op::scalar_eq(inside, {read_decision(inside), number(inside, 1)});
+  Value* again = op::scalar_eq(inside, {read_decision(inside), number(1)});
   for (const VariableId id : carried) {
     Value* next = current_[id];
     TORCHJANUS_CHECK(next != nullptr, "trace: a loop assigns a variable that has no value");
@@ -290,7 +293,7 @@ void Generator::emit_while(Builder& builder, const Statement& loop, const Variab
     body.results.push_back(next);
     node->inputs.push_back(start[id]);
   }
-  node->inputs.push_back(builder.constant(true));
+  node->inputs.push_back(constant(true));
   graph.new_parameter(body, Type::boolean());
   body.results.push_back(again);
   for (const Value* input : node->inputs) graph.new_parameter(condition, input->type);

@@ -29,6 +29,7 @@ class Generator {
 
   // ---- what is there when the iteration begins (generator_inputs.cpp)
   void add_inputs();
+  bool decides() const;
   void add_symbols();
   void add_early_feeds();
   void add_cells();
@@ -59,7 +60,8 @@ class Generator {
   graph::Value* next_position(graph::Builder& builder, VariableId position);
 
   // ---- helpers
-  graph::Value* number(graph::Builder& builder, int64_t value);
+  graph::Value* constant(const graph::AttributeValue& value);
+  graph::Value* number(int64_t value);
   graph::Value* undefined(graph::Builder& builder, const graph::Type& type);
   graph::Type type_of(VariableId variable) const;
   void deepen();
@@ -73,9 +75,10 @@ class Generator {
   Variables variables_;
   GeneratedGraph generated_;
   graph::Builder body_;
-  std::vector<graph::Value*> slot_inputs_;  // by slot
-  std::map<SlotId, graph::Value*> early_;   // the early feeds
-  std::map<CellId, graph::Value*> cells_;   // what they hold when the iteration begins
+  std::vector<graph::Value*> slot_inputs_;         // by slot
+  std::map<SlotId, graph::Value*> early_;          // the early feeds
+  std::map<CellId, graph::Value*> cells_;          // what they hold when the iteration begins
+  std::map<std::string, graph::Node*> constants_;  // by their text
   graph::Value* decisions_ = nullptr;
   std::vector<graph::Value*> current_;       // by variable; null: nothing was assigned
   std::map<Source, graph::Value*> fetched_;  // those that are certain

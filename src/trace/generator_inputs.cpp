@@ -1,4 +1,6 @@
 // What a generated graph is given, and what its variables hold when the iteration begins.
+#include <algorithm>
+
 #include "base/check.h"
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
@@ -25,8 +27,10 @@ Type Generator::type_of_slot(SlotId slot) const {
 }
 
 void Generator::add_inputs() {
-  decisions_ = body_.input(Type::list(Type::i64()), "decisions");
-  generated_.inputs.push_back({.kind = GraphInput::Kind::decisions});
+  if (decides()) {
+    decisions_ = body_.input(Type::list(Type::i64()), "decisions");
+    generated_.inputs.push_back({.kind = GraphInput::Kind::decisions});
+  }
   for (SlotId slot = 0; slot < nodes_.slots.size(); ++slot) {
     const Type type = type_of_slot(slot);
     const bool is_list = slots_.given(slot) != Given::always;
@@ -39,6 +43,16 @@ void Generator::add_inputs() {
          .is_list = is_list});
   }
   add_symbols();
+}
+
+/// Whether an iteration has anything to decide.
+bool Generator::decides() const {
+  const auto branches = [](const std::vector<NodeId>& children) { return children.size() > 1; };
+  return std::any_of(nodes_.levels.begin(), nodes_.levels.end(),
+                     [&](const Level& level) { return branches(level.first); }) ||
+         std::any_of(nodes_.nodes.begin(), nodes_.nodes.end(), [&](const Node& node) {
+           return branches(node.children) || (node.is_loop() && node.fixed_trips == 0);
+         });
 }
 
 /// A run takes the value of a symbol from a tensor among its inputs and cells; others are given.
@@ -63,7 +77,7 @@ void Generator::add_early_feeds() {
     Value* given = slot_inputs_[slot];
     if (slots_.given(slot) != Given::always) {
       Value* count = op::list_size(body_, {given});
-      Value* is_there = op::scalar_gt(body_, {count, number(body_, 0)});
+      Value* is_there = op::scalar_gt(body_, {count, number(0)});
       emit_if_value(is_there, type_of_slot(slot), given);
       given = body_.block().nodes.back()->output();
     }
@@ -77,7 +91,7 @@ void Generator::emit_if_value(Value* condition, const Type& type, Value* list) {
   node->inputs = {condition};
   Builder then(generated_.graph, node->add_block());
   Builder otherwise(generated_.graph, node->add_block());
-  then.block().results = {op::list_item(then, {list, number(then, 0)})};
+  then.block().results = {op::list_item(then, {list, number(0)})};
   otherwise.block().results = {undefined(otherwise, type)};
   generated_.graph.new_output(*node, type);
   generated_.graph.append(body_.block(), node);
@@ -145,10 +159,10 @@ Value* Generator::beginning(const Variable& variable, VariableId id) {
         return early_.at(nodes_.nodes[source->node].inputs[source->index].slot);
       return nullptr;
     case Variable::Kind::untaken:
-      return body_.constant(true);
+      return constant(true);
     case Variable::Kind::decisions:
     case Variable::Kind::slot:
-      return number(body_, 0);
+      return number(0);
     case Variable::Kind::landing:
       return nullptr;
     case Variable::Kind::fetched:
@@ -166,6 +180,10 @@ GeneratedGraph Generator::run() {
   set_beginnings();
   emit(body_, structured(nodes_), variables_.results());
   finish();
+  std::vector<graph::Node*>& nodes = generated_.graph.body().nodes;
+  std::vector<graph::Node*> constants;
+  for (const auto& [text, node] : constants_) constants.push_back(node);
+  nodes.insert(nodes.begin(), constants.begin(), constants.end());
   return std::move(generated_);
 }
 

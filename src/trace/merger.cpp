@@ -28,10 +28,7 @@ void Merger::merge_level(LevelId level, std::span<const Item> items) {
 
 NodeId Merger::merge_loop(LevelId level, NodeId from, const Item& item) {
   const Key key = key_of(traces_[trace_].events[item.event]);
-  NodeId loop = kNone;
-  for (const bool children : {true, false})
-    for (const NodeId node : candidates(level, from, key, children))
-      if (loop == kNone && nodes_.nodes[node].is_loop()) loop = node;
+  NodeId loop = find_loop(level, from, key);
   if (loop == kNone) {
     loop = static_cast<NodeId>(nodes_.nodes.size());
     const auto body = static_cast<LevelId>(nodes_.levels.size());
@@ -44,6 +41,14 @@ NodeId Merger::merge_loop(LevelId level, NodeId from, const Item& item) {
   for (const auto& trip : item.trips) merge_level(nodes_.nodes[loop].body, trip);
   trips_[loop].insert(static_cast<int64_t>(item.trips.size()));
   return loop;
+}
+
+NodeId Merger::find_loop(LevelId level, NodeId from, const Key& key) const {
+  for (const NodeId node : children(level, from, key))
+    if (nodes_.nodes[node].is_loop()) return node;
+  for (const NodeId node : others(level, from, key))
+    if (nodes_.nodes[node].is_loop() && !leads_to(node, from)) return node;
+  return kNone;
 }
 
 NodeId Merger::merge_event(LevelId level, NodeId from, const Event& event) {
@@ -62,16 +67,17 @@ NodeId Merger::merge_event(LevelId level, NodeId from, const Event& event) {
 }
 
 NodeId Merger::find_event(LevelId level, NodeId from, const Event& event) {
-  for (const bool children : {true, false}) {
-    const std::vector<NodeId> nodes = candidates(level, from, key_of(event), children);
-    for (const NodeId node : nodes)
-      if (fits(event, node) && matches(event, node)) return node;
-    for (const NodeId node : nodes)
-      if (fits(event, node) && can_match(event, node)) {
-        take(event, node);
-        return node;
-      }
-  }
+  const std::vector<NodeId> next = children(level, from, key_of(event));
+  for (const NodeId node : next)
+    if (fits(event, node) && matches(event, node)) return node;
+  for (const NodeId node : next)
+    if (fits(event, node) && can_match(event, node)) return take(event, node);
+  const std::vector<NodeId> joins = others(level, from, key_of(event));
+  for (const NodeId node : joins)
+    if (fits(event, node) && matches(event, node) && !leads_to(node, from)) return node;
+  for (const NodeId node : joins)
+    if (fits(event, node) && can_match(event, node) && !leads_to(node, from))
+      return take(event, node);
   return kNone;
 }
 
@@ -94,17 +100,23 @@ void Merger::connect(LevelId level, NodeId from, NodeId to) {
   if (std::find(children.begin(), children.end(), to) == children.end()) children.push_back(to);
 }
 
-std::vector<NodeId> Merger::candidates(LevelId level, NodeId from, const Key& key,
-                                       bool children) const {
+std::vector<NodeId> Merger::children(LevelId level, NodeId from, const Key& key) const {
+  std::vector<NodeId> result;
+  for (const NodeId node : nodes_.children(level, from))
+    if (node != kEnd && nodes_.nodes[node].key == key) result.push_back(node);
+  return result;
+}
+
+std::vector<NodeId> Merger::others(LevelId level, NodeId from, const Key& key) const {
   const auto found = by_key_.find({level, key});
   if (found == by_key_.end()) return {};
   const std::vector<NodeId>& own = nodes_.children(level, from);
   std::vector<NodeId> result;
-  for (const NodeId node : children ? own : found->second) {
-    if (node == kEnd || nodes_.nodes[node].key != key) continue;
-    if (!children && (std::find(own.begin(), own.end(), node) != own.end() || leads_to(node, from)))
-      continue;
-    result.push_back(node);
+  for (const NodeId node : found->second) {
+    // What was executed since the level began leads to this place.
+    const bool is_behind =
+        iteration_.latest(node).value_or(0) >= level_begin_ && iteration_.latest(node).has_value();
+    if (!is_behind && std::find(own.begin(), own.end(), node) == own.end()) result.push_back(node);
   }
   return result;
 }
@@ -218,11 +230,12 @@ const graph::Type& Merger::type_of(const Source& source, const Operand& operand)
   return is_early ? operand.type : nodes_.pattern(source).type;
 }
 
-void Merger::take(const Event& event, NodeId id) {
+NodeId Merger::take(const Event& event, NodeId id) {
   for (uint32_t i = 0; i < event.operands.size(); ++i) {
     const Use use = *iteration_.use(event, i, id);
     if (!iteration_.has(event, i, id, use)) add_source(id, i, use.source, event.operands[i]);
   }
+  return id;
 }
 
 void Merger::add_source(NodeId id, uint32_t index, const Source& source, const Operand& operand) {

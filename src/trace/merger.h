@@ -56,13 +56,15 @@ class Merger {
 
   void merge_level(LevelId level, std::span<const Item> items);
   NodeId merge_loop(LevelId level, NodeId from, const Item& item);
+  NodeId find_loop(LevelId level, NodeId from, const Key& key) const;
   NodeId merge_event(LevelId level, NodeId from, const Event& event);
   NodeId find_event(LevelId level, NodeId from, const Event& event);
   NodeId new_event(LevelId level, const Event& event);
   void connect(LevelId level, NodeId from, NodeId to);
   bool leads_to(NodeId from, NodeId to) const;
-  /// The nodes of a level with this key that may come next: children, then others.
-  std::vector<NodeId> candidates(LevelId level, NodeId from, const Key& key, bool children) const;
+  /// The nodes with this key that came next before, and the others of the level that may.
+  std::vector<NodeId> children(LevelId level, NodeId from, const Key& key) const;
+  std::vector<NodeId> others(LevelId level, NodeId from, const Key& key) const;
 
   bool fits(const Event& event, NodeId node) const;
   bool fits_again(const Event& event, NodeId node) const;
@@ -72,7 +74,7 @@ class Merger {
   bool keeps_past_uses(NodeId node, uint32_t input, const Source& source) const;
   Time time_before(size_t trace, const Source& source, uint32_t event) const;
   const graph::Type& type_of(const Source& source, const Operand& operand) const;
-  void take(const Event& event, NodeId node);
+  NodeId take(const Event& event, NodeId node);
   void add_source(NodeId node, uint32_t input, const Source& source, const Operand& operand);
   void execute(const Event& event, NodeId node);
 
@@ -87,6 +89,7 @@ class Merger {
   std::map<SlotId, const graph::Type*> slot_types_;  // in this iteration
   Iteration iteration_;
   size_t trace_ = 0;
+  uint32_t level_begin_ = 0;  // the first event of the level at hand, or of this trip of it
 };
 
 }  // namespace janus::trace

@@ -25,17 +25,18 @@ class SizeAnalysis {
     for (size_t trace = 0; trace < traces.size(); ++trace) observe(trace, runs[trace]);
   }
 
-  std::optional<Key> run() {
+  std::set<Key> run() {
     for (size_t i = 0; i < given_; ++i)
       for (const Column& sizes : rows_[i].sizes) make_symbol(sizes);
     for (size_t i = 0; i < rows_.size(); ++i)
       for (size_t dim = 0; dim < rows_[i].sizes.size(); ++dim)
         rows_[i].pattern->symbols[dim] = classify(rows_[i].sizes[dim], i < cells_);
     nodes_.symbol_count = static_cast<int32_t>(symbols_.size());
+    std::set<Key> divided;
     for (const Node& node : nodes_.nodes)
       for (const Input& input : node.inputs)
-        if (!unites(input)) return node.key;
-    return std::nullopt;
+        if (!unites(input)) divided.insert(node.key);
+    return divided;
   }
 
  private:
@@ -160,8 +161,8 @@ class SizeAnalysis {
 
 }  // namespace
 
-std::optional<Key> set_sizes(Nodes& nodes, std::span<const Trace> traces,
-                             std::span<const std::vector<NodeId>> runs) {
+std::set<Key> set_sizes(Nodes& nodes, std::span<const Trace> traces,
+                        std::span<const std::vector<NodeId>> runs) {
   return SizeAnalysis(nodes, traces, runs).run();
 }
 

@@ -1,7 +1,7 @@
 // Which sizes of tensors are constant, and which are symbols of the graph.
 #pragma once
 
-#include <optional>
+#include <set>
 #include <span>
 
 #include "trace/nodes.h"
@@ -17,9 +17,9 @@ namespace janus::trace {
 /// are constant. Other sizes of results that did are derived: the operator's shape rule has to say
 /// them.
 ///
-/// Gives the key of a node with an input whose sources have sizes that no symbol unites, if there
-/// is one: they can't be one value.
-std::optional<Key> set_sizes(Nodes& nodes, std::span<const Trace> traces,
-                             std::span<const std::vector<NodeId>> runs);
+/// Gives the keys of nodes with an input whose sources have sizes that no symbol unites: they can't
+/// be one value.
+std::set<Key> set_sizes(Nodes& nodes, std::span<const Trace> traces,
+                        std::span<const std::vector<NodeId>> runs);
 
 }  // namespace janus::trace

@@ -23,9 +23,26 @@ Additions count(const Nodes& nodes) {
 
 size_t grown(size_t before, size_t after) { return after > before ? after - before : 0; }
 
+/// Operands name what was there before, and new feeds are numbered one after the other.
+void check(const Trace& trace) {
+  uint32_t feeds = 0;
+  for (size_t i = 0; i < trace.events.size(); ++i)
+    for (const Operand& operand : trace.events[i].operands) {
+      if (operand.kind == Operand::Kind::result)
+        TORCHJANUS_CHECK(
+            operand.index < i && operand.result < trace.events[operand.index].results.size(),
+            "trace: an operand of event ", i, " is no result before it");
+      if (operand.kind != Operand::Kind::feed) continue;
+      TORCHJANUS_CHECK(operand.index <= feeds, "trace: feed ", operand.index, " comes before feed ",
+                       feeds);
+      feeds = std::max(feeds, operand.index + 1);
+    }
+}
+
 }  // namespace
 
 Additions TraceGraph::merge(const Trace& trace) {
+  check(trace);
   const std::string why = why_not_covered(trace);
   if (why.empty()) {
     if (covered_ < options_.most_covered &&
@@ -82,12 +99,12 @@ bool TraceGraph::try_build(bool exact) {
     unrolled_.insert(loop.head);
     return false;
   }
-  if (const auto head = ambiguous_loop()) {
-    unrolled_.insert(*head);
+  if (std::set<Key> heads = ambiguous_loops(); !heads.empty()) {
+    unrolled_.merge(heads);
     return false;
   }
-  if (const auto key = set_sizes(nodes_, traces_, merger.runs())) {
-    exact_.insert(*key);
+  if (std::set<Key> keys = set_sizes(nodes_, traces_, merger.runs()); !keys.empty()) {
+    exact_.merge(keys);
     return false;
   }
   set_trips(merger);
@@ -139,24 +156,23 @@ void TraceGraph::set_trips(const Merger& merger) {
   }
 }
 
-/// The head of a loop in which some place has two ways to go on with the same call: its trips
+/// The heads of loops in which some place has two ways to go on with the same call: their trips
 /// differ in values, not in what they do.
-std::optional<Key> TraceGraph::ambiguous_loop() const {
+std::set<Key> TraceGraph::ambiguous_loops() const {
+  const auto repeats = [&](const std::vector<NodeId>& children) {
+    std::set<Key> keys;
+    return std::any_of(children.begin(), children.end(), [&](NodeId child) {
+      return child != kEnd && !keys.insert(nodes_.nodes[child].key).second;
+    });
+  };
+  std::set<Key> heads;
   for (const Level& level : nodes_.levels) {
     if (level.loop == kNone) continue;
-    const auto repeats = [&](const std::vector<NodeId>& children) {
-      std::set<Key> keys;
-      return std::any_of(children.begin(), children.end(), [&](NodeId child) {
-        return child != kEnd && !keys.insert(nodes_.nodes[child].key).second;
-      });
-    };
-    const bool is_ambiguous =
-        repeats(level.first) || std::any_of(level.nodes.begin(), level.nodes.end(), [&](NodeId id) {
-          return repeats(nodes_.nodes[id].children);
-        });
-    if (is_ambiguous) return nodes_.nodes[level.loop].key;
+    bool is_ambiguous = repeats(level.first);
+    for (const NodeId id : level.nodes) is_ambiguous |= repeats(nodes_.nodes[id].children);
+    if (is_ambiguous) heads.insert(nodes_.nodes[level.loop].key);
   }
-  return std::nullopt;
+  return heads;
 }
 
 }  // namespace janus::trace

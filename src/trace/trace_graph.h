@@ -54,7 +54,7 @@ class TraceGraph {
   void rebuild();
   bool try_build(bool exact);
   void set_trips(const Merger& merger);
-  std::optional<Key> ambiguous_loop() const;
+  std::set<Key> ambiguous_loops() const;
   bool follows(const Trace& trace, const std::vector<NodeId>& run);
   void keep_apart(const Key& key, const std::vector<NodeId>& followed,
                   const std::vector<NodeId>& merged, size_t event);
