@@ -229,6 +229,7 @@ void Generator::emit_if(Builder& builder, Value* condition, const VariableSet& a
   Builder second(graph, node->add_block());
   otherwise(second);
   const std::vector<Value*> other = std::exchange(current_, before);
+  std::map<std::pair<Value*, Value*>, Value*> outputs;  // variables of the same values share them
   for (const VariableId id : assigned) {
     Value *a = one[id], *b = other[id];
     current_[id] = a == b ? a : nullptr;
@@ -237,9 +238,13 @@ void Generator::emit_if(Builder& builder, Value* condition, const VariableSet& a
     if (b == nullptr) b = undefined(second, a->type);
     if (a->type != b->type)
       throw Refusal{cat("a value is ", a->type, " or ", b->type, ", by the way that is taken")};
-    first.block().results.push_back(a);
-    second.block().results.push_back(b);
-    current_[id] = graph.new_output(*node, a->type);
+    Value*& output = outputs[{a, b}];
+    if (output == nullptr) {
+      first.block().results.push_back(a);
+      second.block().results.push_back(b);
+      output = graph.new_output(*node, a->type);
+    }
+    current_[id] = output;
   }
   if (!first.block().nodes.empty() || !second.block().nodes.empty() || !node->outputs.empty())
     graph.append(builder.block(), node);
@@ -263,49 +268,76 @@ void Generator::emit_while(Builder& builder, const Statement& loop, const Variab
   Block &condition = node->add_block(), &body = node->add_block();
   Builder inside(graph, body);
   const VariableSet live = variables_.live_around(loop, behind);
-  const VariableSet before = variables_.live_before(loop.blocks[0], live);
-  VariableSet assigned = variables_.assigned(loop.blocks[0]);
-  assigned.insert(variables_.id({.kind = Variable::Kind::decisions}));
-  // What is assigned before it is read begins with nothing; its type shows at the end of a trip.
-  std::vector<VariableId> carried, late;
-  std::vector<Value*> start = current_;
-  for (const VariableId id : assigned) {
-    if (!live.contains(id)) continue;
-    if (start[id] == nullptr && before.contains(id)) start[id] = undefined(builder, type_of(id));
-    (start[id] == nullptr ? late : carried).push_back(id);
-    if (start[id] != nullptr) current_[id] = graph.new_parameter(body, start[id]->type);
+  const std::vector<Carried> carried = carried_by(builder, loop, live);
+  for (const Carried& each : carried) {
+    if (each.start == nullptr) continue;
+    node->inputs.push_back(each.start);
+    current_[each.variable] = graph.new_parameter(body, each.start->type);
   }
-  carried.insert(carried.end(), late.begin(), late.end());
   emit(inside, loop.blocks[0], live);
   Value* again = op::scalar_eq(inside, {read_decision(inside), number(1)});
-  for (const VariableId id : carried) {
-    Value* next = current_[id];
-    TORCHJANUS_CHECK(next != nullptr, "trace: a loop assigns a variable that has no value");
-    if (start[id] == nullptr) {
-      start[id] = undefined(builder, next->type);
-      graph.new_parameter(body, next->type);
-    } else if (start[id]->type != next->type) {
-      if (start[id]->definition != nullptr && start[id]->definition->op == &op::undefined)
-        throw TypeLearned{id, next->type};
-      throw Refusal{
-          cat("a value is ", start[id]->type, " before a loop and ", next->type, " in it")};
-    }
-    body.results.push_back(next);
-    node->inputs.push_back(start[id]);
-  }
+  close_loop(builder, *node, carried);
   node->inputs.push_back(constant(true));
   graph.new_parameter(body, Type::boolean());
   body.results.push_back(again);
+  graph.new_output(*node, Type::boolean());
   for (const Value* input : node->inputs) graph.new_parameter(condition, input->type);
   condition.results = {condition.parameters.back()};
-  for (const VariableId id : carried)
-    current_[id] = graph.new_output(*node, node->inputs[node->outputs.size()]->type);
-  graph.new_output(*node, Type::boolean());
   graph.append(builder.block(), node);
-  // Others that it assigns nobody reads.
-  for (const VariableId id : assigned)
-    if (!live.contains(id)) current_[id] = nullptr;
   --depth_;
+}
+
+/// What a loop carries from trip to trip: the variables that it assigns, unless nobody reads them.
+std::vector<Generator::Carried> Generator::carried_by(Builder& builder, const Statement& loop,
+                                                      const VariableSet& live) {
+  const VariableSet before = variables_.live_before(loop.blocks[0], live);
+  VariableSet assigned = variables_.assigned(loop.blocks[0]);
+  assigned.insert(variables_.id({.kind = Variable::Kind::decisions}));
+  std::vector<Carried> result;
+  for (const VariableId id : assigned) {
+    Value* start = std::exchange(current_[id], nullptr);
+    if (!live.contains(id)) continue;
+    if (!before.contains(id)) start = nullptr;
+    if (start == nullptr && before.contains(id)) start = undefined(builder, type_of(id));
+    result.push_back({id, start});
+  }
+  return result;
+}
+
+/// Adds the results of the body and of the loop. Variables that are assigned before they are read
+/// have no beginning. They share a result with another one of the same value, if there is one.
+void Generator::close_loop(Builder& builder, graph::Node& node, std::span<const Carried> carried) {
+  Graph& graph = generated_.graph;
+  Block& body = *node.blocks[1];
+  std::vector<Value*> next;
+  for (const Carried& each : carried) next.push_back(current_[each.variable]);
+  for (size_t i = 0; i < carried.size(); ++i) {
+    const auto& [variable, start] = carried[i];
+    TORCHJANUS_CHECK(next[i] != nullptr, "trace: a loop carries a variable without a value");
+    if (start == nullptr) continue;
+    check_carried(variable, *start, *next[i]);
+    body.results.push_back(next[i]);
+    current_[variable] = graph.new_output(node, start->type);
+  }
+  for (size_t i = 0; i < carried.size(); ++i) {
+    if (carried[i].start != nullptr) continue;
+    const auto found = std::find(body.results.begin(), body.results.end(), next[i]);
+    const auto result = static_cast<size_t>(found - body.results.begin());
+    if (found == body.results.end()) {
+      node.inputs.push_back(undefined(builder, next[i]->type));
+      graph.new_parameter(body, next[i]->type);
+      body.results.push_back(next[i]);
+      graph.new_output(node, next[i]->type);
+    }
+    current_[carried[i].variable] = node.outputs[result];
+  }
+}
+
+void Generator::check_carried(VariableId variable, const Value& start, const Value& next) {
+  if (start.type == next.type) return;
+  if (start.definition != nullptr && start.definition->op == &op::undefined)
+    throw TypeLearned{variable, next.type};
+  throw Refusal{cat("a value is ", start.type, " before a loop and ", next.type, " in it")};
 }
 
 }  // namespace janus::trace

@@ -56,6 +56,16 @@ class Generator {
                const VariableSet& behind, const Fill& then, const Fill& otherwise);
   void emit_loop(graph::Builder& builder, const Statement& loop, const VariableSet& behind);
   void emit_while(graph::Builder& builder, const Statement& loop, const VariableSet& behind);
+  /// A variable of a loop; without a start it is assigned before it is read.
+  struct Carried {
+    VariableId variable;
+    graph::Value* start;
+  };
+  std::vector<Carried> carried_by(graph::Builder& builder, const Statement& loop,
+                                  const VariableSet& live);
+  void close_loop(graph::Builder& builder, graph::Node& node, std::span<const Carried> carried);
+  static void check_carried(VariableId variable, const graph::Value& start,
+                            const graph::Value& next);
   graph::Value* read_decision(graph::Builder& builder);
   graph::Value* next_position(graph::Builder& builder, VariableId position);
 

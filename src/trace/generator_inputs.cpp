@@ -178,7 +178,9 @@ GeneratedGraph Generator::run() {
   add_early_feeds();
   add_cells();
   set_beginnings();
-  emit(body_, structured(nodes_), variables_.results());
+  const auto statements = structured(nodes_);
+  if (!statements) throw Refusal{"branches are nested too deeply"};
+  emit(body_, *statements, variables_.results());
   finish();
   std::vector<graph::Node*>& nodes = generated_.graph.body().nodes;
   std::vector<graph::Node*> constants;

@@ -91,10 +91,15 @@ bool LevelOrder::is_postdominated(NodeId node, NodeId by) const {
 
 namespace {
 
+/// How deeply blocks may nest.
+constexpr int kDeepestBlocks = 200;
+
+struct TooDeep {};
+
 class LevelStructure {
  public:
-  LevelStructure(const Nodes& nodes, LevelId level)
-      : nodes_(nodes), level_(level), order_(nodes, level) {}
+  LevelStructure(const Nodes& nodes, LevelId level, int depth)
+      : nodes_(nodes), level_(level), order_(nodes, level), depth_(depth) {}
 
   Statements run() {
     Statements result;
@@ -106,6 +111,12 @@ class LevelStructure {
  private:
   /// The node and all that it dominates.
   void add_from(NodeId node, Statements& out) {
+    if (++depth_ > kDeepestBlocks) throw TooDeep();
+    add_chain(node, out);
+    --depth_;
+  }
+
+  void add_chain(NodeId node, Statements& out) {
     for (;;) {
       add_node(node, out);
       const std::vector<NodeId>& children = order_.children(node);
@@ -130,7 +141,7 @@ class LevelStructure {
     Statement statement{.kind = Statement::Kind::event, .node = node, .level = level_};
     if (nodes_.nodes[node].is_loop()) {
       statement.kind = Statement::Kind::loop;
-      statement.blocks = {LevelStructure(nodes_, nodes_.nodes[node].body).run()};
+      statement.blocks = {LevelStructure(nodes_, nodes_.nodes[node].body, depth_).run()};
     }
     out.push_back(std::move(statement));
   }
@@ -174,11 +185,18 @@ class LevelStructure {
   const Nodes& nodes_;
   const LevelId level_;
   LevelOrder order_;
+  int depth_;
   bool has_landings_ = false;
 };
 
 }  // namespace
 
-Statements structured(const Nodes& nodes) { return LevelStructure(nodes, 0).run(); }
+std::optional<Statements> structured(const Nodes& nodes) {
+  try {
+    return LevelStructure(nodes, 0, 0).run();
+  } catch (const TooDeep&) {
+    return std::nullopt;
+  }
+}
 
 }  // namespace janus::trace

@@ -60,6 +60,7 @@ class LevelOrder {
   std::vector<Position> dominator_, postdominator_;  // the immediate ones
 };
 
-Statements structured(const Nodes& nodes);
+/// The whole iteration; nothing if blocks nest deeper than passes can go by recursion.
+std::optional<Statements> structured(const Nodes& nodes);
 
 }  // namespace janus::trace
