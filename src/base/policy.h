@@ -548,4 +548,13 @@ inline constexpr int64_t kSampleSize = 6;  // chosen, not measured
 /// Elements of a tensor that is made for that question.
 inline constexpr int64_t kMostSampleElements = 1 << 14;  // chosen, not measured
 
+// ---- Traces of imperative iterations (trace/) ----------------------------------------------------
+
+/// Trips of a loop that is unrolled if their number never varies.
+inline constexpr int64_t kLongestUnrolledTrips = 4;  // chosen, not measured
+/// Traces kept that added nothing. A later trace may make the graph anew, of those that are kept.
+inline constexpr size_t kMostCoveredTraces = 64;  // chosen, not measured
+/// How deeply branches of a generated graph nest, which passes go through by recursion.
+inline constexpr int kDeepestBranches = 200;  // chosen, not measured
+
 }  // namespace janus::policy

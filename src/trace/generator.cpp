@@ -3,19 +3,13 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/policy.h"
 #include "graph/constant.h"
 #include "ops/list.h"
 
 namespace janus::trace {
 
 using namespace graph;
-
-namespace {
-
-/// How deeply blocks may nest. Passes go through blocks by recursion.
-constexpr int kDeepestBlocks = 200;
-
-}  // namespace
 
 // ---- Helpers ----------------------------------------------------------------------------------
 
@@ -47,7 +41,7 @@ Value* Generator::undefined(Builder& builder, const Type& type) {
 }
 
 void Generator::deepen() {
-  if (++depth_ > kDeepestBlocks) throw Refusal{"branches are nested too deeply"};
+  if (++depth_ > policy::kDeepestBranches) throw Refusal{"branches are nested too deeply"};
 }
 
 /// The position, which goes on by one. It stays a constant as long as it is known.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/check.h"
+#include "base/policy.h"
 
 namespace janus::trace {
 
@@ -91,9 +91,6 @@ bool LevelOrder::is_postdominated(NodeId node, NodeId by) const {
 
 namespace {
 
-/// How deeply blocks may nest.
-constexpr int kDeepestBlocks = 200;
-
 struct TooDeep {};
 
 class LevelStructure {
@@ -111,7 +108,7 @@ class LevelStructure {
  private:
   /// The node and all that it dominates.
   void add_from(NodeId node, Statements& out) {
-    if (++depth_ > kDeepestBlocks) throw TooDeep();
+    if (++depth_ > policy::kDeepestBranches) throw TooDeep();
     add_chain(node, out);
     --depth_;
   }

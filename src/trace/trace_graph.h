@@ -13,6 +13,7 @@
 
 #include <set>
 
+#include "base/policy.h"
 #include "trace/cursor.h"
 #include "trace/merger.h"
 
