@@ -110,8 +110,8 @@ sanitize-threads: environment build/sanitize-threads/build.ninja
 # What the fuzzers find to be new goes to build/sanitize; the texts of the repository are where they start.
 FUZZ_SECONDS ?= 60
 fuzz: environment build/sanitize/build.ninja
-	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/sanitize -j $(JOBS) -t fuzz_parser fuzz_signature fuzz_dim fuzz_passes fuzz_control
-	@set -e; for target in parser signature dim passes control; do \
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/sanitize -j $(JOBS) -t fuzz_parser fuzz_signature fuzz_dim fuzz_passes fuzz_control fuzz_trace
+	@set -e; for target in parser signature dim passes control trace; do \
 	  mkdir -p build/sanitize/corpus/$$target; seeds=; \
 	  for folder in tests/fuzz/corpus/$$target tests/ir/graph tests/ir/passes; do [ -d $$folder ] && seeds="$$seeds $$folder"; done; \
 	  build/sanitize/tests/fuzz/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=4096 \

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <sstream>
 
 #include "base/check.h"
@@ -41,7 +42,15 @@ struct RandomProgram::Statement {
 
 RandomProgram::~RandomProgram() = default;
 
-RandomProgram::RandomProgram(unsigned seed, Names& names) : random_(seed), names_(names) {
+RandomProgram::RandomProgram(unsigned seed, Names& names)
+    : RandomProgram(
+          [random = std::mt19937(seed)](size_t count) mutable {
+            return std::uniform_int_distribution<size_t>(0, count - 1)(random);
+          },
+          names) {}
+
+RandomProgram::RandomProgram(Choice choice, Names& names)
+    : choice_(std::move(choice)), names_(names) {
   varies_sizes_ = draw(3) == 0;
   body_ = std::make_unique<Statements>(make(3 + draw(5), 3, false));
 }
@@ -50,10 +59,6 @@ std::string RandomProgram::text() const {
   std::ostringstream out;
   for (const Statement& statement : *body_) statement.print(out, "");
   return std::move(out).str();
-}
-
-size_t RandomProgram::draw(size_t count) {
-  return std::uniform_int_distribution<size_t>(0, count - 1)(random_);
 }
 
 RandomProgram::Statements RandomProgram::make(size_t count, int depth, bool in_loop) {

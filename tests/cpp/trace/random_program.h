@@ -3,8 +3,8 @@
 // looks at values. Each run decides anew and gives a trace with the values that eager computes.
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -27,8 +27,13 @@ class RandomProgram {
   struct Statement;
   using Statements = std::vector<Statement>;
 
-  /// `names` gets the operators and the names of the places.
+  /// Gives a number below its argument.
+  using Choice = std::function<size_t(size_t)>;
+
+  /// `names` gets the operators.
   RandomProgram(unsigned seed, Names& names);
+  /// The program, and then the runs, that these choices make.
+  RandomProgram(Choice choice, Names& names);
   ~RandomProgram();
 
   /// Runs it with decisions that are drawn anew.
@@ -42,12 +47,12 @@ class RandomProgram {
 
  private:
   friend class ProgramRunner;
-  size_t draw(size_t count);
+  size_t draw(size_t count) { return choice_(count); }
   Statements make(size_t count, int depth, bool in_loop);
   Statement make_statement(int depth, bool in_loop);
   Statement make_call();
 
-  std::mt19937 random_;
+  Choice choice_;
   Names& names_;
   Location next_location_ = 1;
   bool varies_sizes_ = false;
