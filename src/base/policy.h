@@ -548,7 +548,7 @@ inline constexpr int64_t kSampleSize = 6;  // chosen, not measured
 /// Elements of a tensor that is made for that question.
 inline constexpr int64_t kMostSampleElements = 1 << 14;  // chosen, not measured
 
-// ---- Traces of imperative iterations (trace/) ----------------------------------------------------
+// ---- Traces of imperative iterations (trace/) ---------------------------------------------------
 
 /// Trips of a loop that is unrolled if their number never varies.
 inline constexpr int64_t kLongestUnrolledTrips = 4;  // chosen, not measured
