@@ -1,6 +1,8 @@
 #include "trace/generator.h"
 
 #include <algorithm>
+#include <charconv>
+#include <utility>
 
 #include "base/check.h"
 #include "base/policy.h"
@@ -57,6 +59,19 @@ Value* Generator::read_decision(Builder& builder) {
   return op::list_item(builder, {decisions_, at});
 }
 
+/// The text "file:line" of a location; any other text is the name of a file.
+SourceSpan Generator::span_of(const std::string& location) {
+  if (const auto found = spans_.find(location); found != spans_.end()) return found->second;
+  SourceSpan& span = spans_[location];
+  const size_t colon = location.rfind(':');
+  if (colon != std::string::npos)
+    std::from_chars(location.data() + colon + 1, location.data() + location.size(), span.line);
+  span.end_line = span.line;
+  span.file = std::make_shared<const std::string>(
+      location.substr(0, span.line == 0 ? location.npos : colon));
+  return span;
+}
+
 // ---- Events -----------------------------------------------------------------------------------
 
 void Generator::emit(Builder& builder, std::span<const Statement> statements,
@@ -87,6 +102,7 @@ void Generator::emit(Builder& builder, std::span<const Statement> statements,
 
 void Generator::emit_event(Builder& builder, NodeId id) {
   const Node& node = nodes_.nodes[id];
+  builder.set_span(span_of(traces_.names().location(node.key.location)));
   std::vector<Value*> operands;
   for (uint32_t i = 0; i < node.inputs.size(); ++i)
     operands.push_back(read_operand(builder, id, i));
@@ -101,12 +117,12 @@ void Generator::emit_event(Builder& builder, NodeId id) {
 
 Value* Generator::read_operand(Builder& builder, NodeId id, uint32_t index) {
   const Input& input = nodes_.nodes[id].inputs[index];
-  const VariableId variable = variables_.read_by(input);
+  const VariableId variable = variables_.read_by(id, index);
   if (variable == kNone && input.slot == kNone) return cells_.at(input.sources[0].cell);
   const Source slot{.kind = Source::Kind::slot, .node = id, .index = index};
   if (variable == kNone) {
     Value* value = read_slot(builder, input.slot);
-    assign(builder, slot, value);
+    assign(slot, value);
     return value;
   }
   Value* value = current_[variable];
@@ -141,12 +157,12 @@ void Generator::take_early_feed(Builder& builder, const Source& source, SlotId s
   VariableSet assigned(targets.begin(), targets.end());
   assigned.insert(others.begin(), others.end());
   emit_if(
-      builder, untaken, assigned, assigned,
-      [&](Builder& then) { assign(then, source, early_.at(slot)); }, [](Builder&) {});
+      builder, untaken, assigned, assigned, [&](Builder&) { assign(source, early_.at(slot)); },
+      [](Builder&) {});
   current_[variables_.id(flag)] = constant(false);
 }
 
-void Generator::assign(Builder& builder, const Source& source, Value* value) {
+void Generator::assign(const Source& source, Value* value) {
   for (const VariableId variable : variables_.assigned_by(source)) current_[variable] = value;
   for (const VariableId variable : variables_.untaken_until(source))
     current_[variable] = constant(false);
@@ -171,7 +187,7 @@ std::vector<Value*> Generator::compute(Builder& builder, const Node& node,
 }
 
 void Generator::give_result(Builder& builder, NodeId id, uint32_t result, Value* value) {
-  assign(builder, {.kind = Source::Kind::result, .node = id, .index = result}, value);
+  assign({.kind = Source::Kind::result, .node = id, .index = result}, value);
   if (!nodes_.nodes[id].fetched[result]) return;
   const Source source{.node = id, .index = result};
   if (slots_.executed(id) == Given::always) {

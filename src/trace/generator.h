@@ -48,7 +48,7 @@ class Generator {
   std::vector<graph::Value*> compute(graph::Builder& builder, const Node& node,
                                      std::span<graph::Value* const> operands);
   void give_result(graph::Builder& builder, NodeId id, uint32_t result, graph::Value* value);
-  void assign(graph::Builder& builder, const Source& source, graph::Value* value);
+  void assign(const Source& source, graph::Value* value);
   void emit_select(graph::Builder& builder, std::span<const Statements> blocks, int64_t first,
                    graph::Value* decision, const VariableSet& behind);
   void emit_landing(graph::Builder& builder, const Statement& landing, const VariableSet& behind);
@@ -74,6 +74,7 @@ class Generator {
   graph::Value* number(int64_t value);
   graph::Value* undefined(graph::Builder& builder, const graph::Type& type);
   graph::Type type_of(VariableId variable) const;
+  graph::SourceSpan span_of(const std::string& location);
   void deepen();
   void finish();
 
@@ -90,9 +91,10 @@ class Generator {
   std::map<CellId, graph::Value*> cells_;          // what they hold when the iteration begins
   std::map<std::string, graph::Node*> constants_;  // by their text
   graph::Value* decisions_ = nullptr;
-  std::vector<graph::Value*> current_;       // by variable; null: nothing was assigned
-  std::map<Source, graph::Value*> fetched_;  // those that are certain
-  int depth_ = 0;                            // of nested blocks
+  std::vector<graph::Value*> current_;              // by variable; null: nothing was assigned
+  std::map<Source, graph::Value*> fetched_;         // those that are certain
+  std::map<std::string, graph::SourceSpan> spans_;  // by the text of a location
+  int depth_ = 0;                                   // of nested blocks
 };
 
 }  // namespace janus::trace

@@ -15,11 +15,12 @@ void Merger::merge(size_t trace, std::span<const Item> items) {
 }
 
 void Merger::merge_level(LevelId level, std::span<const Item> items) {
+  const uint32_t begin = iteration_.event();
   NodeId at = kEntry;
   for (const Item& item : items) {
-    const NodeId next = item.is_loop() ? merge_loop(level, at, item)
-                                       : merge_event(level, at, traces_[trace_].events[item.event]);
-    at = next;
+    level_begin_ = begin;  // a loop within has set it
+    at = item.is_loop() ? merge_loop(level, at, item)
+                        : merge_event(level, at, traces_[trace_].events[item.event]);
   }
   connect(level, at, kEnd);
 }

@@ -1,6 +1,7 @@
 #include "trace/structure.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/policy.h"
 

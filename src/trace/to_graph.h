@@ -12,6 +12,11 @@
 // nodes, or are unrolled where the number of trips never varied. Values that Python looked at are
 // results: a value if it is certainly computed once, else a list. Writes become one `commit` for
 // each cell; a cell that this iteration does not write is given what it holds.
+//
+// What the caller has to see to: a cell has the type that the graph's `state` node has, also where
+// the iteration does not use it. And all decisions are there when the graph begins. A program that
+// looks at a value and decides by it has to be run in parts, or the executor has to wait for the
+// next decision.
 #pragma once
 
 #include <variant>

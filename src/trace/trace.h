@@ -13,7 +13,8 @@
 //   number   a Python number that may vary from iteration to iteration
 //
 // Writes to cells are events too (OperatorTable::write). They have one operand and no result. What
-// was written last is what the cell holds after the iteration.
+// was written last is what the cell holds after the iteration. An operand that is a cell is what it
+// held before the iteration; what was written since then is a result of the event that made it.
 #pragma once
 
 #include <cstdint>

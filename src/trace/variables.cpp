@@ -28,8 +28,13 @@ Variables::Variables(const Nodes& nodes, const Names& names, const SlotUses& slo
     add({.kind = Variable::Kind::landing, .number = level});
   for (NodeId id = 0; id < nodes.nodes.size(); ++id) add_node(id);
   // By what other inputs read of an early feed it shows whether its use has to be noticed.
+  reads_.resize(nodes.nodes.size());
   for (NodeId id = 0; id < nodes.nodes.size(); ++id)
-    for (uint32_t i = 0; i < nodes.nodes[id].inputs.size(); ++i) add_input(id, i);
+    for (const Input& input : nodes.nodes[id].inputs) reads_[id].push_back(add_input(input));
+  for (NodeId id = 0; id < nodes.nodes.size(); ++id) {
+    assignments_.push_back(assignments_of(id));
+    exposed_.push_back(exposed_in(id));
+  }
 }
 
 VariableId Variables::add(Variable variable) {
@@ -53,26 +58,29 @@ void Variables::add_node(NodeId id) {
       add({.kind = Variable::Kind::slot, .number = input.slot});
 }
 
-void Variables::add_input(NodeId id, uint32_t index) {
-  const Input& input = nodes_.nodes[id].inputs[index];
-  if (input.sources.size() == 1 && is_input(input.sources[0])) return;
+VariableId Variables::add_input(const Input& input) {
+  if (input.sources.size() == 1 && is_input(input.sources[0])) return kNone;
   const Variable variable = variable_of(input);
-  if (ids_.contains(variable)) return;
+  if (const auto found = ids_.find(variable); found != ids_.end()) return found->second;
   const VariableId own = add(variable);
-  const std::vector<Source>& sources = variable.sources;
-  const Source* early = early_slot(sources);
-  for (const Source& source : sources) {
+  const Source* early = early_slot(variable.sources);
+  for (const Source& source : variable.sources) {
     if (is_input(source) || &source == early) continue;
     by_source_[source].push_back(own);
-    if (source.kind != Source::Kind::slot) continue;
-    const Input& first = nodes_.nodes[source.node].inputs[source.index];
-    if (!slots_.is_early(first.slot) ||
-        ids_.contains({.kind = Variable::Kind::untaken, .source = source}))
-      continue;
-    const VariableId flag = add({.kind = Variable::Kind::untaken, .source = source});
-    for (const Source& other : first.sources)
-      if (!is_input(other)) untaken_[other].push_back(flag);
+    if (source.kind == Source::Kind::slot) add_flag(source);
   }
+  return own;
+}
+
+/// Whether an early feed has been used has to be known where a variable names it among sources that
+/// do not replace it.
+void Variables::add_flag(const Source& slot) {
+  const Input& input = nodes_.nodes[slot.node].inputs[slot.index];
+  const Variable flag{.kind = Variable::Kind::untaken, .source = slot};
+  if (!slots_.is_early(input.slot) || has(flag)) return;
+  const VariableId id = add(flag);
+  for (const Source& other : input.sources)
+    if (!is_input(other)) untaken_[other].push_back(id);
 }
 
 const Source* Variables::early_slot(const std::vector<Source>& sources) const {
@@ -93,11 +101,6 @@ const Source* Variables::early_slot(const std::vector<Source>& sources) const {
   return replaced_alike ? found : nullptr;
 }
 
-VariableId Variables::read_by(const Input& input) const {
-  if (input.sources.size() == 1 && is_input(input.sources[0])) return kNone;
-  return ids_.at(variable_of(input));
-}
-
 const std::vector<VariableId>& Variables::assigned_by(const Source& source) const {
   static const std::vector<VariableId> none;
   const auto found = by_source_.find(source);
@@ -112,52 +115,56 @@ const std::vector<VariableId>& Variables::untaken_until(const Source& source) co
 
 // ---- What statements read and assign ----------------------------------------------------------
 
-/// Visits what an event assigns, with the input in whose course it does (kNone: by its results) and
-/// whether it may leave the variable as it is.
-template <class Visit>
-void Variables::for_each_assignment(NodeId id, Visit&& visit) const {
+std::vector<Variables::Assignment> Variables::assignments_of(NodeId id) const {
+  std::vector<Assignment> result;
+  const auto add_all = [&](const std::vector<VariableId>& variables, uint32_t input, bool perhaps) {
+    for (const VariableId variable : variables) result.push_back({variable, input, perhaps});
+  };
+  const auto add_one = [&](const Variable& variable, uint32_t input) {
+    if (has(variable)) result.push_back({this->id(variable), input, false});
+  };
   const Node& node = nodes_.nodes[id];
   for (uint32_t i = 0; i < node.inputs.size(); ++i) {
-    const SlotId slot = node.inputs[i].slot;
-    if (slot == kNone) continue;
-    if (const Variable position{.kind = Variable::Kind::slot, .number = slot}; has(position))
-      visit(this->id(position), i, false);
+    if (node.inputs[i].slot == kNone) continue;
     const Source source{.kind = Source::Kind::slot, .node = id, .index = i};
     const Variable flag{.kind = Variable::Kind::untaken, .source = source};
-    for (const VariableId variable : assigned_by(source)) visit(variable, i, has(flag));
-    for (const VariableId variable : untaken_until(source)) visit(variable, i, has(flag));
-    if (has(flag)) visit(this->id(flag), i, false);
+    add_one({.kind = Variable::Kind::slot, .number = node.inputs[i].slot}, i);
+    add_all(assigned_by(source), i, has(flag));
+    add_all(untaken_until(source), i, has(flag));
+    add_one(flag, i);
   }
   for (uint32_t r = 0; r < node.results.size(); ++r) {
     const Source source{.kind = Source::Kind::result, .node = id, .index = r};
-    for (const VariableId variable : assigned_by(source)) visit(variable, kNone, false);
-    for (const VariableId variable : untaken_until(source)) visit(variable, kNone, false);
-    const Variable fetched{.kind = Variable::Kind::fetched, .source = {.node = id, .index = r}};
-    if (has(fetched)) visit(this->id(fetched), kNone, false);
+    add_all(assigned_by(source), kNone, false);
+    add_all(untaken_until(source), kNone, false);
+    add_one({.kind = Variable::Kind::fetched, .source = {.node = id, .index = r}}, kNone);
   }
   if (const CellId* cell = names_.operators.written_cell(node.key.op))
-    visit(this->id({.kind = Variable::Kind::contents,
-                    .source = {.kind = Source::Kind::cell, .cell = *cell}}),
-          kNone, false);
+    add_one(
+        {.kind = Variable::Kind::contents, .source = {.kind = Source::Kind::cell, .cell = *cell}},
+        kNone);
+  return result;
 }
 
-void Variables::read(NodeId id, VariableSet& out) const {
-  const Node& node = nodes_.nodes[id];
-  std::map<VariableId, uint32_t> assigned;  // by the first input in whose course it is for certain
-  for_each_assignment(id, [&](VariableId variable, uint32_t input, bool perhaps) {
-    if (perhaps || variables_[variable].kind == Variable::Kind::slot ||
-        variables_[variable].kind == Variable::Kind::untaken ||
-        variables_[variable].kind == Variable::Kind::fetched)
-      out.insert(variable);
-    else if (input != kNone)
-      assigned.try_emplace(variable, input);
-  });
-  for (uint32_t i = 0; i < node.inputs.size(); ++i) {
-    const VariableId variable = read_by(node.inputs[i]);
-    if (variable == kNone) continue;
-    const auto found = assigned.find(variable);
-    if (found == assigned.end() || found->second >= i) out.insert(variable);
+/// What an event reads of what was assigned before it.
+std::vector<VariableId> Variables::exposed_in(NodeId id) const {
+  using Kind = Variable::Kind;
+  std::vector<VariableId> result;
+  std::map<VariableId, uint32_t> assigned;  // by the first input that does so for certain
+  for (const Assignment& each : assignments_[id]) {
+    const Kind kind = variables_[each.variable].kind;
+    if (each.perhaps || kind == Kind::slot || kind == Kind::untaken || kind == Kind::fetched) {
+      result.push_back(each.variable);
+    } else if (each.input != kNone) {
+      assigned.try_emplace(each.variable, each.input);
+    }
   }
+  for (uint32_t i = 0; i < reads_[id].size(); ++i) {
+    const auto found = assigned.find(reads_[id][i]);
+    const bool is_own = found != assigned.end() && found->second < i;
+    if (reads_[id][i] != kNone && !is_own) result.push_back(reads_[id][i]);
+  }
+  return result;
 }
 
 VariableSet Variables::assigned(const Statements& statements) const {
@@ -165,8 +172,7 @@ VariableSet Variables::assigned(const Statements& statements) const {
   for (const Statement& statement : statements) {
     using Kind = Statement::Kind;
     if (statement.kind == Kind::event)
-      for_each_assignment(statement.node,
-                          [&](VariableId variable, uint32_t, bool) { result.insert(variable); });
+      for (const Assignment& each : assignments_[statement.node]) result.insert(each.variable);
     if (statement.kind == Kind::jump)
       result.insert(id({.kind = Variable::Kind::landing, .number = statement.level}));
     if (statement.kind == Kind::select || statement.kind == Kind::loop)
@@ -184,9 +190,8 @@ VariableSet Variables::live_before(std::span<const Statement> statements, Variab
 void Variables::step_back(const Statement& statement, VariableSet& live) const {
   switch (statement.kind) {
     case Statement::Kind::event:
-      for_each_assignment(statement.node,
-                          [&](VariableId variable, uint32_t, bool) { live.erase(variable); });
-      read(statement.node, live);
+      for (const Assignment& each : assignments_[statement.node]) live.erase(each.variable);
+      live.insert(exposed_[statement.node].begin(), exposed_[statement.node].end());
       return;
     case Statement::Kind::jump:
       live.erase(id({.kind = Variable::Kind::landing, .number = statement.level}));

@@ -46,7 +46,7 @@ class Variables {
 
   /// The variable that an input reads; kNone if it reads a cell, a feed or a number and nothing
   /// else.
-  VariableId read_by(const Input& input) const;
+  VariableId read_by(NodeId node, uint32_t input) const { return reads_[node][input]; }
   /// Those that have this source, and get its value where it is executed.
   const std::vector<VariableId>& assigned_by(const Source& source) const;
   /// Those whose early feed is not the latest source any more when this source is executed.
@@ -66,14 +66,21 @@ class Variables {
   VariableSet live_around(const Statement& loop, const VariableSet& behind) const;
 
  private:
+  /// What an event assigns: in the course of an input, or (kNone) by its results. `perhaps`: it may
+  /// leave the variable as it is.
+  struct Assignment {
+    VariableId variable;
+    uint32_t input;
+    bool perhaps;
+  };
+
   void add_node(NodeId id);
-  void add_input(NodeId id, uint32_t index);
+  VariableId add_input(const Input& input);
+  void add_flag(const Source& slot);
   VariableId add(Variable variable);
-  void assign(NodeId id, VariableSet& out) const;
-  void read(NodeId id, VariableSet& out) const;
+  std::vector<Assignment> assignments_of(NodeId id) const;
+  std::vector<VariableId> exposed_in(NodeId id) const;
   void step_back(const Statement& statement, VariableSet& live) const;
-  template <class Visit>
-  void for_each_assignment(NodeId id, Visit&& visit) const;
 
   const Nodes& nodes_;
   const Names& names_;
@@ -81,6 +88,9 @@ class Variables {
   std::vector<Variable> variables_;
   std::map<Variable, VariableId> ids_;
   std::map<Source, std::vector<VariableId>> by_source_, untaken_;
+  std::vector<std::vector<VariableId>> reads_;        // by node and input
+  std::vector<std::vector<Assignment>> assignments_;  // by node
+  std::vector<std::vector<VariableId>> exposed_;      // by node: what it reads of what was before
   VariableSet results_;
 };
 

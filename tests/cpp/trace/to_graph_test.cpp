@@ -136,6 +136,29 @@ TEST_F(ToGraph, gives_a_feed_that_a_loop_replaces_at_the_beginning) {
   EXPECT_THAT(text(), Not(HasSubstr("if ")));
 }
 
+TEST_F(ToGraph, notices_when_an_early_feed_is_used) {
+  // The last operand is the feed, what the loop made of it, or the result of a branch.
+  for (const std::vector<bool>& trips :
+       {std::vector<bool>{false, true, false}, {true, true, false, false, true}})
+    merge([=, this](TraceMaker& make) {
+      Operand x = make.feed(two_);
+      for (const bool branches : trips) {
+        const Operand n = make.call(1, "aten::tanh", {x}, two_);
+        const Operand y = branches ? make.call(2, "aten::relu", {x}, two_) : x;
+        make.look(make.call(3, "aten::add.Tensor", {y, n}, two_));
+        x = make.call(4, "aten::neg", {n}, two_);
+      }
+    });
+  EXPECT_THAT(traces_.print(), HasSubstr("aten::add.Tensor (feed of 1 operand 0 | 4 | 3, 1)"));
+  EXPECT_THAT(text(), HasSubstr("%cfalse = constant {value=false} : bool"));
+}
+
+TEST_F(ToGraph, says_where_nodes_come_from) {
+  merge(
+      [this](TraceMaker& make) { make.look(make.call(12, "aten::neg", {make.feed(two_)}, two_)); });
+  EXPECT_THAT(graph::print(generate().graph, {.spans = true}), HasSubstr("// a.py:12"));
+}
+
 TEST_F(ToGraph, unrolls_short_loops_of_fixed_length) {
   merge([this](TraceMaker& make) {
     Operand x = make.feed(two_);
