@@ -77,6 +77,8 @@ inline constexpr uint32_t kRunsBetweenCutChecks = 64;  // chosen, not measured
 inline constexpr size_t kMostPendingCalls = 8192;  // chosen, not measured
 /// Bytes of their results.
 inline constexpr size_t kMostPendingBytes = size_t{1} << 30;  // chosen, not measured
+/// Bytes of an operand in memory that others may change, of which a call that is noted keeps a copy.
+inline constexpr size_t kLargestCopiedOperand = size_t{4} << 20;  // chosen, not measured
 
 // ---- Entry points found by watching (bind/entry_points.cpp)
 // --------------------------------------

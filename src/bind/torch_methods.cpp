@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "lazy/exposed.h"
 #include "lazy/session.h"
 #include "python/object.h"
+#include "torch/exposed.h"
 #include "torch/interception_keys.h"
 
 namespace janus::bind {
@@ -46,9 +46,9 @@ void before_exposure(PyObject* self, PyObject* arguments) {
   if (THPVariable_Check(tensor)) {
     const at::Tensor& value = THPVariable_Unpack(tensor);
     if (value.defined() && value.has_storage())
-      lazy::note_exposed(*value.storage().unsafeGetStorageImpl());
+      torch::note_exposed(*value.storage().unsafeGetStorageImpl());
   } else if (THPStorage_Check(tensor)) {
-    lazy::note_exposed(*THPStorage_Unpack(tensor).unsafeGetStorageImpl());
+    torch::note_exposed(*THPStorage_Unpack(tensor).unsafeGetStorageImpl());
   }
 }
 

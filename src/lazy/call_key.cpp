@@ -3,7 +3,9 @@
 #include <ATen/Context.h>
 #include <c10/core/DefaultDtype.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace janus::lazy {
 
@@ -22,6 +24,12 @@ const c10::DispatchKeySet& ordinary_keys() {
 
 enum class Tag : uint64_t { none, undefined, wrapped, tensor, tensors, number, integer, floating,
                             boolean, text, device, integers, floats, flags, scalars };
+
+/// Whether the number is within the range of every dtype of floats.
+bool fits_any_float(const c10::Scalar& number) {
+  constexpr double kLargestHalf = 65504;
+  return !number.isComplex() && !(std::abs(number.toDouble()) > kLargestHalf);
+}
 
 uint64_t tagged(Tag tag, uint64_t rest = 0) { return static_cast<uint64_t>(tag) | rest << 8; }
 
@@ -96,6 +104,20 @@ void CallParts::read(const OperatorRule& rule, const at::Stack& stack) {
       add(value, rule.varies[i]);
     }
   }
+  const bool may_vary = rule.takes_any_number && !integers_in &&
+                        std::ranges::all_of(numbers, fits_any_float);
+  if (may_vary) return;
+  for (const c10::Scalar& number : numbers) add_value(number);
+}
+
+/// Numbers by which an operator may raise are part of the key.
+void CallParts::add_value(const c10::Scalar& number) {
+  if (number.isFloatingPoint())
+    words.push_back(std::bit_cast<uint64_t>(number.toDouble()));
+  else if (number.isComplex())
+    is_known = false;
+  else
+    words.push_back(static_cast<uint64_t>(number.toLong()));
 }
 
 void CallParts::add_tensor(const at::Tensor& tensor, OperandPlace place) {

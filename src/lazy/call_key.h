@@ -34,6 +34,7 @@ struct CallParts {
  private:
   void add(const c10::IValue& value, bool varies);
   void add_tensor(const at::Tensor& tensor, OperandPlace place);
+  void add_value(const c10::Scalar& number);
   void add_number(const c10::Scalar& number);
   template <class List>
   void add_numbers(const List& list, uint64_t tag);

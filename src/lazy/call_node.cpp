@@ -205,7 +205,7 @@ std::vector<Value*> append_call(Builder& builder, const CallKind& kind,
   const std::vector<Argument> arguments = arguments_of(kind, operands, numbers);
   auto results = append_native(builder, kind, arguments);
   if (!results) results = append_opaque(builder, kind, arguments);
-  for (size_t i = 0; i < results->size(); ++i)
+  for (size_t i = 0; i < kind.results.size(); ++i)
     if (const auto& written = kind.rule->result_is[i])
       (*results)[i] =
           fitted(builder, (*results)[i], arguments[*written].values.front()->type);

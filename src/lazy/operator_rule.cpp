@@ -38,6 +38,11 @@ constexpr std::string_view kWithNumbers[] = {"add", "sub",  "mul", "div",       
                                              "lt",  "le",   "gt",  "ge",        "rsub",
                                              "fmod", "remainder"};
 
+/// Operators that read no element of their operands: they look at sizes only, or share memory
+/// although their schema doesn't say so.
+constexpr std::string_view kReadsNothing[] = {"empty_like",   "new_empty", "new_empty_strided",
+                                              "_unsafe_view", "is_same_size"};
+
 /// Operators that graphs have no operator of their own for, which never raise for what their
 /// operands hold. Of all overloads.
 constexpr std::string_view kHarmless[] = {
@@ -60,6 +65,12 @@ constexpr std::string_view kHarmless[] = {
     "addr", "lerp", "sgn", "diag_embed", "trace", "unfold_backward", "mean", "sum",
     "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_flash_attention_for_cpu_backward"};
+
+/// Operators on floats for which any number is as good as another, in all overloads.
+constexpr std::string_view kTakesAnyNumber[] = {
+    "add", "sub", "rsub", "mul", "div", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "baddbmm",
+    "addbmm", "pow", "fill", "masked_fill", "full_like", "eq", "ne", "lt", "le", "gt", "ge",
+    "clamp", "clamp_min", "clamp_max", "where", "remainder", "fmod"};
 
 const graph::OpDef* named(std::string_view overload) {
   static const auto* const all = [] {
@@ -84,10 +95,15 @@ const graph::OpDef* native_of(const std::string& overload) {
                                                                          : named(base + ".Tensor");
 }
 
-bool is_harmless(const c10::FunctionSchema& schema) {
+/// "add" of aten::add.Tensor and aten::add_.Tensor.
+std::string_view family_of(const c10::FunctionSchema& schema) {
   std::string_view name = std::string_view(schema.name()).substr(std::string_view("aten::").size());
   if (name.ends_with('_')) name.remove_suffix(1);
-  return std::ranges::find(kHarmless, name) != std::end(kHarmless);
+  return name;
+}
+
+bool is_harmless(const c10::FunctionSchema& schema) {
+  return std::ranges::find(kHarmless, family_of(schema)) != std::end(kHarmless);
 }
 
 struct NamedIndexRule {
@@ -197,6 +213,8 @@ Treatment treatment_of(const OperatorHandle& overload, const OperatorRule& rule)
     return result.alias_info() != nullptr;
   });
   if (is_view && !is_written && !overload.hasTag(at::Tag::inplace_view)) return Treatment::view;
+  if (std::ranges::find(kReadsNothing, name_of(schema)) != std::end(kReadsNothing))
+    return Treatment::view;
   const bool is_known = rule.native != nullptr || is_harmless(schema);
   return is_known && can_wait(overload) ? Treatment::note : Treatment::run;
 }
@@ -211,6 +229,8 @@ OperatorRule make_rule(const OperatorHandle& overload) {
   }
   if (!schema.name().starts_with("aten::")) return rule;
   const std::string name = name_of(schema);
+  rule.takes_any_number =
+      std::ranges::find(kTakesAnyNumber, family_of(schema)) != std::end(kTakesAnyNumber);
   const bool is_written = std::ranges::count(rule.writes, true) > 0;
   if (!is_written) {
     rule.native = native_of(name);

@@ -31,6 +31,8 @@ struct OperatorRule {
   Treatment treatment = Treatment::run;
   std::vector<bool> writes;   ///< for each argument: it is a tensor that is written to
   std::vector<bool> varies;   ///< for each argument: a Python number that may vary from call to call
+  /// Whether no number makes it raise on floats that the dtype can represent.
+  bool takes_any_number = false;
   /// For each result: the argument that it is, of operators that write to one.
   std::vector<std::optional<size_t>> result_is;
   /// The operator of graphs that computes the same; of operators in place, their values.

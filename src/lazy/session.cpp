@@ -7,11 +7,10 @@
 
 #include "base/check.h"
 #include "base/policy.h"
-#include "lazy/exposed.h"
 #include "lazy/interception.h"
-#include "lazy/limits.h"
 #include "lazy/new_kind.h"
 #include "lazy/segment_cache.h"
+#include "torch/exposed.h"
 #include "torch/index_bounds.h"
 #include "torch/interception_keys.h"
 
@@ -330,7 +329,7 @@ bool Session::can_copy_exposed(const CallKind& kind) const {
   for (size_t k = 0; k < parts_.tensors.size(); ++k) {
     const at::Tensor& tensor = *parts_.tensors[k];
     if (StorageNode::of_pending(*storage_of(tensor)) != nullptr) continue;
-    if (!is_exposed(*storage_of(tensor))) continue;
+    if (!torch::is_exposed(*storage_of(tensor))) continue;
     if (kind.writes(k) || tensor.nbytes() > policy::kLargestCopiedOperand ||
         !tensor.is_non_overlapping_and_dense())
       return false;
@@ -341,7 +340,7 @@ bool Session::can_copy_exposed(const CallKind& kind) const {
 /// An operand of a call that is noted: a copy of what others may change.
 Event::Operand Session::operand_of(const at::Tensor& tensor) {
   const c10::StorageImpl& storage = *storage_of(tensor);
-  const bool is_copied = StorageNode::of_pending(storage) == nullptr && is_exposed(storage);
+  const bool is_copied = StorageNode::of_pending(storage) == nullptr && torch::is_exposed(storage);
   if (!is_copied) return {node_of(tensor), tensor.storage_offset()};
   const NotIntercepted scope;
   at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
@@ -376,7 +375,7 @@ void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack)
 }
 
 void Session::serve_pointer(const c10::StorageImpl& storage) {
-  if (torch::is_intercepted()) note_exposed(storage);  // else an operator that runs has asked
+  if (torch::is_intercepted()) torch::note_exposed(storage);  // else an operator that runs has asked
   serve_storage(storage, /*is_written=*/true);
 }
 
@@ -395,12 +394,17 @@ void Session::serve_storage(const c10::StorageImpl& storage, bool is_written) {
 }
 
 void Session::serve(std::span<const Wanted> wanted, Look look) {
-  if (log_.empty()) return;
-  Walk walk(log_);
-  const std::vector<size_t> needed = walk.needed_for(wanted);
-  if (needed.empty()) return;
-  ++counts_.looks;
-  run(needed, walk);
+  if (!log_.empty()) {
+    Walk walk(log_);
+    const std::vector<size_t> needed = walk.needed_for(wanted);
+    if (!needed.empty()) {
+      ++counts_.looks;
+      run(needed, walk);
+    }
+  }
+  for (const Wanted& each : wanted)
+    TORCH_CHECK(!each.node->is_pending(),
+                "torchjanus: the operator that was to compute this tensor has failed");
 }
 
 void Session::run_all(Look look) {
@@ -428,8 +432,9 @@ void Session::run(const std::vector<size_t>& calls, const Walk& walk) {
   try {
     const bool by_graph = segments_->run(segment, done);
     (by_graph ? counts_.run_in_graphs : counts_.run_eagerly) += calls.size();
-  } catch (...) {  // memory ran out: what is left may run later
+  } catch (...) {  // memory ran out: what is left may run later, but not for ever
     is_running_ = false;
+    if (done < calls.size() && std::exchange(log_[calls[done]].has_failed, true)) ++done;
     keep_rest(std::span(calls).first(done), walk);
     throw;
   }

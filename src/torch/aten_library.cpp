@@ -17,6 +17,7 @@
 #include "torch/certain.h"
 #include "torch/certain_part.h"
 #include "torch/layout_copy.h"
+#include "torch/exposed.h"
 #include "torch/memory.h"
 #include "torch/operators.h"
 #include "torch/random_state.h"
@@ -180,18 +181,19 @@ class TorchLibrary final : public execute::Library {
            has_no_weak_owner<at::TensorImpl, at::UndefinedTensorImpl>(impl);
   }
 
-  /// All owners together count as one weak one.
+  /// Beside `known` ones. All owners together count as one weak one.
   template <class Target, class Null = c10::detail::intrusive_target_default_null_type<Target>>
-  static bool has_no_weak_owner(Target* target) {
+  static bool has_no_weak_owner(Target* target, uint32_t known = 0) {
     auto owner = c10::intrusive_ptr<Target, Null>::reclaim(target);
-    const bool none = owner.weak_use_count() == 1;
+    const bool none = owner.weak_use_count() == 1 + known;
     owner.release();
     return none;
   }
 
   static bool owns_memory_alone(const c10::Storage& storage) {
     c10::StorageImpl* impl = storage.unsafeGetStorageImpl();
-    return c10::raw::intrusive_ptr::use_count(impl) == 1 && has_no_weak_owner(impl) &&
+    return c10::raw::intrusive_ptr::use_count(impl) == 1 &&
+           has_no_weak_owner(impl, weak_references_of_register(*impl)) &&
            impl->pyobj_slot()->load_pyobj() == nullptr && is_allocators_own(impl->data_ptr());
   }
 

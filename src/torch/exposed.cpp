@@ -1,4 +1,4 @@
-#include "lazy/exposed.h"
+#include "torch/exposed.h"
 
 #include <c10/util/intrusive_ptr.h>
 
@@ -8,7 +8,7 @@
 
 #include "torch/memory.h"
 
-namespace janus::lazy {
+namespace janus::torch {
 
 namespace {
 
@@ -42,11 +42,14 @@ void note_exposed(const c10::StorageImpl& storage) {
 }
 
 bool is_exposed(const c10::StorageImpl& storage) {
-  if (!torch::is_allocators_own(storage.data_ptr())) return true;
-  Exposed& known = exposed();
-  if (known.count == 0) return false;
-  const std::lock_guard lock(known.mutex);
-  return known.all.contains(&storage);
+  return !is_allocators_own(storage.data_ptr()) || weak_references_of_register(storage) > 0;
 }
 
-}  // namespace janus::lazy
+uint32_t weak_references_of_register(const c10::StorageImpl& storage) {
+  Exposed& known = exposed();
+  if (known.count == 0) return 0;
+  const std::lock_guard lock(known.mutex);
+  return known.all.contains(&storage) ? 1 : 0;
+}
+
+}  // namespace janus::torch
