@@ -32,6 +32,12 @@ nb::dict lazy_counts() {
   dict["looks"] = counts.looks;
   dict["run_eagerly"] = counts.run_eagerly;
   dict["run_in_graphs"] = counts.run_in_graphs;
+  dict["structures"] = counts.structures;
+  dict["graphs"] = counts.graphs;
+  dict["given_up"] = counts.given_up;
+  nb::dict looked_at_by;
+  for (const auto& [what, looks] : counts.looked_at_by) looked_at_by[what.c_str()] = looks;
+  dict["looked_at_by"] = looked_at_by;
   dict["pending"] = session.pending();
   return dict;
 }

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "lazy/interception.h"
+#include "torch/interception_keys.h"
 
 namespace janus::lazy {
 
@@ -66,7 +66,7 @@ std::vector<c10::IValue> copied(const std::vector<c10::IValue>& arguments) {
 }  // namespace
 
 void run_eagerly(const Event& event) {
-  const NotIntercepted scope;
+  const torch::NotIntercepted scope;
   const CallKind& kind = *event.kind;
   std::vector<c10::IValue> stack = copied(kind.arguments);
   for (size_t i = 0; i < event.operands.size(); ++i) {

@@ -26,7 +26,7 @@ thread_local Session* session_of_thread = nullptr;
 DispatchKeySet after(DispatchKey key) { return DispatchKeySet(DispatchKeySet::FULL_AFTER, key); }
 
 void run_below(const OperatorHandle& overload, DispatchKeySet keys, at::Stack& stack) {
-  const NotIntercepted scope;
+  const torch::NotIntercepted scope;
   overload.redispatchBoxed(keys & after(kBelow), &stack);
 }
 
@@ -74,6 +74,7 @@ void include(DispatchKey key, bool is_included) {
 void register_interception() {
   static auto* const libraries = new std::vector<::torch::Library>;
   if (!libraries->empty()) return;
+  set_materializer([](c10::StorageImpl* storage) { Session::serve_pointer(*storage); });
   torch::set_settle_pending([] { Session::of_this_thread().run_all(Look::function); });
   libraries->push_back(library_for(kBelow, "_"));
   libraries->back().fallback(boxed<on_call>());
@@ -93,10 +94,5 @@ void intercept(Session* session) {
   // Tensors keep the key of the wrapper when the session has ended.
   c10::impl::tls_set_dispatch_key_excluded(kWrapper, true);
 }
-
-DispatchKeySet keys_of_pending() { return DispatchKeySet(kWrapper); }
-
-NotIntercepted::NotIntercepted()
-    : below_(DispatchKeySet(kBelow)), wrapper_(DispatchKeySet(kWrapper)) {}
 
 }  // namespace janus::lazy

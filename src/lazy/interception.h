@@ -6,9 +6,6 @@
 // included.
 #pragma once
 
-#include <c10/core/DispatchKeySet.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
-
 namespace janus::lazy {
 
 class Session;
@@ -18,17 +15,5 @@ void register_interception();
 
 /// Switches the interception of this thread's operators on, for a session, or off (null).
 void intercept(Session* session);
-
-/// The keys of a tensor with pending contents, beside those of its kind: other threads wait for it.
-c10::DispatchKeySet keys_of_pending();
-
-/// While it lives, this thread's operators run as if nobody intercepted them.
-class NotIntercepted {
- public:
-  NotIntercepted();
-
- private:
-  c10::impl::ExcludeDispatchKeyGuard below_, wrapper_;
-};
 
 }  // namespace janus::lazy

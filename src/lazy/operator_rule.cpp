@@ -43,8 +43,8 @@ constexpr std::string_view kWithNumbers[] = {"add", "sub",  "mul", "div",       
 constexpr std::string_view kReadsNothing[] = {"empty_like",   "new_empty", "new_empty_strided",
                                               "_unsafe_view", "is_same_size"};
 
-/// Operators that graphs have no operator of their own for, which never raise for what their
-/// operands hold. Of all overloads.
+/// Operators that never raise for what their operands hold, of all overloads or of the one that is
+/// named, beside those of which the graph's own operator says so.
 constexpr std::string_view kHarmless[] = {
     "gelu_backward", "sigmoid_backward", "tanh_backward", "silu_backward", "mish_backward",
     "elu_backward", "leaky_relu_backward", "hardtanh_backward", "hardsigmoid_backward",
@@ -62,7 +62,13 @@ constexpr std::string_view kHarmless[] = {
     "std", "var", "std_mean", "var_mean", "cumprod", "logcumsumexp", "logaddexp", "logaddexp2",
     "grid_sampler_2d", "grid_sampler_2d_backward", "avg_pool3d", "avg_pool3d_backward", "im2col",
     "col2im", "nan_to_num", "hypot", "_weight_norm_interface", "_weight_norm_interface_backward",
-    "addr", "lerp", "sgn", "diag_embed", "trace", "unfold_backward", "mean", "sum",
+    "addr", "lerp", "sgn", "diag_embed", "trace", "unfold_backward", "mean", "sum", "_to_copy",
+    "clone", "copy", "zero", "fill", "masked_fill", "where", "add", "sub", "rsub", "mul",
+    "addcmul", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor",
+    "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "maximum", "minimum",
+    "clamp", "clamp_min", "clamp_max", "neg", "abs", "sign", "cat", "stack", "tril", "triu", "flip",
+    "roll", "repeat", "cumsum", "argmax", "argmin", "amax", "amin", "max", "min", "arange",
+    "div.Tensor", "div.Scalar", "native_batch_norm_backward",
     "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_flash_attention_for_cpu_backward"};
 
@@ -103,7 +109,13 @@ std::string_view family_of(const c10::FunctionSchema& schema) {
 }
 
 bool is_harmless(const c10::FunctionSchema& schema) {
-  return std::ranges::find(kHarmless, family_of(schema)) != std::end(kHarmless);
+  std::string name(family_of(schema));
+  const auto is_listed = [&] {
+    return std::ranges::find(kHarmless, name) != std::end(kHarmless);
+  };
+  if (is_listed()) return true;
+  name += "." + schema.overload_name();
+  return is_listed();
 }
 
 struct NamedIndexRule {
@@ -197,8 +209,9 @@ bool can_wait(const OperatorHandle& overload) {
   if (is_seeded || has_any_tag(overload, {at::Tag::data_dependent_output,
                                           at::Tag::dynamic_output_shape, at::Tag::inplace_view}))
     return false;
-  if (torch::operator_facts(schema.name()).writes_unsaid && unsaid_writes(schema).empty())
-    return false;
+  const bool writes_unsaid = torch::operator_facts(schema.name()).writes_unsaid &&
+                             !schema.name().ends_with("_backward");
+  if (writes_unsaid && unsaid_writes(schema).empty()) return false;
   return std::ranges::all_of(schema.returns(), [](const c10::Argument& result) {
     return result.type()->kind() == c10::TypeKind::TensorType;
   });
@@ -207,7 +220,8 @@ bool can_wait(const OperatorHandle& overload) {
 Treatment treatment_of(const OperatorHandle& overload, const OperatorRule& rule) {
   const c10::FunctionSchema& schema = overload.schema();
   if (!schema.name().starts_with("aten::")) return Treatment::run;
-  if (is_decomposed(overload)) return Treatment::decompose;
+  const bool is_loop = schema.name().starts_with("aten::_foreach_");  // over tensors, on the CPU
+  if (is_loop || is_decomposed(overload)) return Treatment::decompose;
   const bool is_written = std::ranges::count(rule.writes, true) > 0;
   const bool is_view = std::ranges::any_of(schema.returns(), [](const c10::Argument& result) {
     return result.alias_info() != nullptr;
@@ -246,6 +260,7 @@ OperatorRule make_rule(const OperatorHandle& overload) {
   if (results) rule.result_is = *results;
   const auto* const indices = std::ranges::find(kIndexRules, name, &NamedIndexRule::overload);
   if (indices != std::end(kIndexRules)) rule.indices = indices->rule;
+  rule.makes_indices = rule.native != nullptr && name.ends_with("_with_indices");
   rule.needs_own_indices =
       rule.native != nullptr && graph::raises_of(*rule.native) == Raises::own_indices;
   rule.treatment = treatment_of(overload, rule);

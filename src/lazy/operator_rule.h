@@ -45,7 +45,8 @@ struct OperatorRule {
   };
   std::vector<UnsaidWrite> unsaid;
   std::optional<IndexRule> indices;
-  bool needs_own_indices = false;  ///< its indices must come from a noted operator
+  bool makes_indices = false;      ///< a pool: of the elements that it picks
+  bool needs_own_indices = false;  ///< the backward pass of one: it raises for other indices
 
   bool is_in_place() const;
 };

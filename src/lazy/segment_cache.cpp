@@ -11,10 +11,10 @@
 #include "execute/program/program.h"
 #include "graph/text.h"
 #include "kernels/compilation.h"
-#include "lazy/interception.h"
 #include "lazy/segment_graph.h"
 #include "passes/pipeline/pipeline.h"
 #include "speculate/entry.h"
+#include "torch/interception_keys.h"
 #include "torch/tensor.h"
 
 namespace janus::lazy {
@@ -208,7 +208,7 @@ KnownSegment& SegmentCache::known(const Segment& segment) {
 }
 
 bool SegmentCache::run(const Segment& segment, size_t& done) {
-  const NotIntercepted scope;
+  const torch::NotIntercepted scope;
   return known(segment).run(segment, counts_, done);
 }
 

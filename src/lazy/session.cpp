@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "base/policy.h"
-#include "lazy/interception.h"
 #include "lazy/new_kind.h"
 #include "lazy/segment_cache.h"
 #include "torch/exposed.h"
@@ -240,7 +239,7 @@ bool Session::may_wait(const CallKind& kind, const at::Stack& stack) {
   const OperatorRule& rule = *kind.rule;
   if (rule.is_in_place() && overlaps_itself(kind)) return false;
   if (rule.needs_own_indices && !indices_are_own()) return false;
-  return !rule.indices || indices_fit(*rule.indices, arguments_of(rule.overload, stack));
+  return !rule.indices || indices_fit(rule, arguments_of(rule.overload, stack));
 }
 
 /// Whether a written operand lies in the memory of another one, but not in the same place: where
@@ -260,33 +259,37 @@ bool Session::overlaps_itself(const CallKind& kind) const {
   return false;
 }
 
-/// Whether tensors of integers are pending results: of the operator that belongs to this one.
+/// Whether tensors of integers come from a pool, which makes no others than its backward pass takes.
 bool Session::indices_are_own() const {
-  return std::ranges::all_of(parts_.tensors, [](const at::Tensor* tensor) {
+  return std::ranges::all_of(parts_.tensors, [&](const at::Tensor* tensor) {
     return !at::isIntegralType(tensor->scalar_type(), true) ||
-           StorageNode::of_pending(*storage_of(*tensor)) != nullptr;
+           made_indices_.contains(storage_of(*tensor));
   });
 }
 
-bool Session::indices_fit(const IndexRule& rule, std::span<const c10::IValue> arguments) {
+void Session::note_indices(const c10::Storage& storage) {
+  if (made_indices_.size() >= policy::kMostPendingCalls)
+    std::erase_if(made_indices_, [](const auto& each) { return each.second.expired(); });
+  c10::StorageImpl* const impl = storage.unsafeGetStorageImpl();
+  made_indices_.emplace(impl, c10::weak_intrusive_ptr<c10::StorageImpl>(
+                                  c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(impl)));
+}
+
+bool Session::indices_fit(const OperatorRule& operator_rule,
+                          std::span<const c10::IValue> arguments) {
+  const IndexRule& rule = *operator_rule.indices;
   const at::Tensor& indices = arguments[rule.indices].toTensor();
-  if (StorageNode* const node = known_node(*storage_of(indices)))
-    if (node->is_pending() || is_written_later(*node)) return false;
+  if (StorageNode* const node = known_node(*storage_of(indices))) {
+    const Wanted wanted{node, false};
+    if (serve({&wanted, 1}, Look::value)) ++looks_of_operators_[&operator_rule];
+  }
   const c10::IValue& bounding = arguments[rule.bounded_by];
   const int64_t end =
       bounding.isInt() ? bounding.toInt() : bounding.toTensor().size(rule.dimension);
   const std::optional<int64_t> ignored =
       rule.ignored ? std::optional(arguments[*rule.ignored].toInt()) : std::nullopt;
-  const NotIntercepted scope;
+  const torch::NotIntercepted scope;
   return torch::all_between(indices, 0, end, ignored);
-}
-
-bool Session::is_written_later(const StorageNode& node) const {
-  return std::ranges::any_of(log_, [&](const Event& event) {
-    for (size_t k = 0; k < event.operands.size(); ++k)
-      if (event.operands[k].node.get() == &node && event.kind->writes(k)) return true;
-    return false;
-  });
 }
 
 void Session::append(const CallKind& kind, at::Stack& stack, at::Stack& arguments) {
@@ -309,8 +312,9 @@ void Session::append(const CallKind& kind, at::Stack& stack, at::Stack& argument
     } else {
       c10::Storage storage;
       event.results.push_back(StorageNode::make_pending(*this, shape.bytes, storage));
-      stack.emplace_back(tensor_in(storage, shape.geometry, 0, keys_of_pending()));
+      stack.emplace_back(tensor_in(storage, shape.geometry, 0, c10::DispatchKeySet(torch::kLazyTensor)));
       pending_bytes_ += shape.bytes;
+      if (kind.rule->makes_indices && i == 1) note_indices(storage);
     }
   }
   ++counts_.noted;
@@ -342,7 +346,7 @@ Event::Operand Session::operand_of(const at::Tensor& tensor) {
   const c10::StorageImpl& storage = *storage_of(tensor);
   const bool is_copied = StorageNode::of_pending(storage) == nullptr && torch::is_exposed(storage);
   if (!is_copied) return {node_of(tensor), tensor.storage_offset()};
-  const NotIntercepted scope;
+  const torch::NotIntercepted scope;
   at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
   copy.copy_(tensor);
   return {node_of(copy), 0};
@@ -370,7 +374,8 @@ void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack)
       if (StorageNode* node = session->known_node(storage))
         wanted.push_back({node, !is_known || rule.writes[argument]});
     });
-    if (!wanted.empty()) session->serve(wanted, Look::value);
+    if (!wanted.empty() && session->serve(wanted, Look::value))
+      ++session->looks_of_operators_[&rule];
   }
 }
 
@@ -393,25 +398,35 @@ void Session::serve_storage(const c10::StorageImpl& storage, bool is_written) {
   }
 }
 
-void Session::serve(std::span<const Wanted> wanted, Look look) {
+bool Session::serve(std::span<const Wanted> wanted, Look look) {
+  bool has_run = false;
   if (!log_.empty()) {
     Walk walk(log_);
     const std::vector<size_t> needed = walk.needed_for(wanted);
     if (!needed.empty()) {
-      ++counts_.looks;
+      count(look);
       run(needed, walk);
+      has_run = true;
     }
   }
   for (const Wanted& each : wanted)
     TORCH_CHECK(!each.node->is_pending(),
                 "torchjanus: the operator that was to compute this tensor has failed");
+  return has_run;
+}
+
+void Session::count(Look look) {
+  ++counts_.looks;
+  static constexpr const char* kNames[] = {"", "an address", "a converted function",
+                                           "too much pending", "the end"};
+  if (look != Look::value) ++counts_.looked_at_by[kNames[static_cast<size_t>(look)]];
 }
 
 void Session::run_all(Look look) {
   const std::lock_guard lock(mutex_);
   if (log_.empty()) return;
   Walk walk(log_);
-  ++counts_.looks;
+  count(look);
   const std::vector<size_t> needed = walk.needed_for_all();
   run(needed, walk);
 }
@@ -488,6 +503,12 @@ void Session::keep_rest(std::span<const size_t> done, const Walk& walk) {
 SessionCounts Session::counts() const {
   const std::lock_guard lock(mutex_);
   SessionCounts counts = counts_;
+  for (const auto& [rule, looks] : looks_of_operators_)
+    counts.looked_at_by[c10::toString(rule->overload.operator_name())] = looks;
+  const SegmentCache::Counts& segments = segments_->counts();
+  counts.structures = segments.structures;
+  counts.graphs = segments.graphs;
+  counts.given_up = segments.given_up;
   counts.at_once = at_once_.load(std::memory_order_relaxed);
   return counts;
 }

@@ -46,6 +46,10 @@ struct SessionCounts {
   uint64_t looks = 0;       ///< times that something had to run
   uint64_t run_eagerly = 0;  ///< noted calls that ran one by one
   uint64_t run_in_graphs = 0;
+  uint64_t structures = 0;     ///< of what ran together
+  uint64_t graphs = 0;         ///< compiled
+  uint64_t given_up = 0;       ///< of these structures: by measurement, or they have no graph
+  std::map<std::string, uint64_t> looked_at_by;  ///< what made something run: operators, and others
 };
 
 class Session {
@@ -89,15 +93,17 @@ class Session {
   bool may_wait(const CallKind& kind, const at::Stack& stack);
   bool overlaps_itself(const CallKind& kind) const;
   bool indices_are_own() const;
-  bool indices_fit(const IndexRule& rule, std::span<const c10::IValue> arguments);
-  bool is_written_later(const StorageNode& node) const;
+  void note_indices(const c10::Storage& storage);
+  bool indices_fit(const OperatorRule& rule, std::span<const c10::IValue> arguments);
   void append(const CallKind& kind, at::Stack& stack, at::Stack& arguments);
   bool can_copy_exposed(const CallKind& kind) const;
   Event::Operand operand_of(const at::Tensor& tensor);
   StorageNode::Pointer node_of(const at::Tensor& tensor);
   StorageNode* known_node(const c10::StorageImpl& storage);
   static void serve_storage(const c10::StorageImpl& storage, bool is_written);
-  void serve(std::span<const Wanted> wanted, Look look);
+  /// Whether anything had to run.
+  bool serve(std::span<const Wanted> wanted, Look look);
+  void count(Look look);
   void run(const std::vector<size_t>& calls, const Walk& walk);
   std::unordered_set<const StorageNode*> used_by_rest(const std::vector<size_t>& calls,
                                                       const Walk& walk) const;
@@ -113,6 +119,10 @@ class Session {
   bool is_running_ = false;
   SessionCounts counts_;
   std::atomic<uint64_t> at_once_ = 0;
+  std::unordered_map<const OperatorRule*, uint64_t> looks_of_operators_;
+  /// Storages of indices that pools have made; weak references keep the addresses theirs.
+  std::unordered_map<const c10::StorageImpl*, c10::weak_intrusive_ptr<c10::StorageImpl>>
+      made_indices_;
 };
 
 }  // namespace janus::lazy

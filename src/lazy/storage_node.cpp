@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "lazy/session.h"
 
 namespace janus::lazy {
 
@@ -18,7 +17,7 @@ void drop_node(void* context) {
   c10::intrusive_ptr<StorageNode>::reclaim(static_cast<StorageNode*>(context));
 }
 
-void materialize(c10::StorageImpl* storage) { Session::serve_pointer(*storage); }
+c10::MaterializeFn materialize = nullptr;
 
 /// Addresses for storages without memory: parts of torch take null for a storage that is broken.
 /// Whoever reads there stops at once, instead of going on with wrong values.
@@ -59,6 +58,8 @@ c10::weak_intrusive_ptr<c10::StorageImpl> weak_of(
 }
 
 }  // namespace
+
+void set_materializer(c10::MaterializeFn materializer) { materialize = materializer; }
 
 uint64_t next_numbering() {
   static std::atomic<uint64_t> last = 0;

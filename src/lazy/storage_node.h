@@ -69,6 +69,9 @@ class StorageNode final : public c10::intrusive_ptr_target {
   bool is_pending_ = false;
 };
 
+/// What torch calls before it gives out a pointer to a watched storage. Set once at start-up.
+void set_materializer(c10::MaterializeFn materializer);
+
 /// A number that no walk over storages has used yet.
 uint64_t next_numbering();
 

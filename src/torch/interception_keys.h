@@ -19,6 +19,11 @@ inline constexpr c10::DispatchKeySet kInterceptionKeys =
     c10::DispatchKeySet(kBelowAutograd) | c10::DispatchKeySet(kLazyTensor) |
     c10::DispatchKeySet(kAboveAll);
 
+/// While it lives, this thread's operators run as if nobody intercepted them.
+class NotIntercepted {
+  c10::impl::ExcludeDispatchKeyGuard guard_{c10::DispatchKeySet(kBelowAutograd)};
+};
+
 /// What runs all pending operators of this thread; null before there is lazy execution.
 void set_settle_pending(void (*settle)());
 

@@ -1,0 +1,177 @@
+"""Whoever looks at a tensor whose value is pending sees what eager would have computed."""
+
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
+import pytest
+from looks_at_tensors import LOOKS
+
+import torch
+import torchjanus
+from torchjanus import _core
+
+
+def made():
+    return torch.arange(12.0).reshape(3, 4) * 2 + 1
+
+
+EXPECTED = made().tolist()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_looks(look):
+    for _ in range(3):
+        with torchjanus.lazy():
+            tensor = made()
+            was_pending = _core.is_pending(tensor)
+            assert LOOKS[look](tensor) == EXPECTED
+    assert was_pending
+
+
+def test_a_tensor_that_dies_is_never_computed():
+    with torchjanus.lazy():
+        for _ in range(3):
+            made()
+        before = _core.lazy_counts()["never_run"]
+        tensor = made()
+        alive = weakref.ref(tensor)
+        del tensor
+        assert alive() is None
+        torchjanus.synchronize()
+        assert _core.lazy_counts()["never_run"] >= before + 2
+
+
+def test_storages_die_with_their_tensors():
+    with torchjanus.lazy():
+        for _ in range(3):
+            tensor = made()
+            alive = torch.UntypedStorage._weak_ref(tensor.untyped_storage())
+            assert not torch.UntypedStorage._expired(alive)
+            del tensor
+            assert torch.UntypedStorage._expired(alive)
+            torch.UntypedStorage._free_weak_ref(alive)
+
+
+def test_nothing_is_pending_behind_the_end():
+    with torchjanus.lazy():
+        for _ in range(3):
+            tensor = made()
+    assert not _core.is_pending(tensor)
+    assert tensor.tolist() == EXPECTED
+
+
+def test_nested():
+    with torchjanus.lazy():
+        for _ in range(3):
+            with torchjanus.lazy():
+                tensor = made()
+            assert _core.is_pending(tensor) or _core.lazy_counts()["noted"] == 0
+    assert tensor.tolist() == EXPECTED
+
+
+def test_decorator():
+    @torchjanus.lazy()
+    def step():
+        return made()
+
+    for _ in range(4):
+        assert step().tolist() == EXPECTED
+
+
+def test_converted_functions_within_run_as_graphs():
+    @torchjanus.function
+    def double(x):
+        return (x * 2).tanh() + x
+
+    with torchjanus.options.without("background"), torchjanus.lazy():
+        for _ in range(8):
+            x = made() / 10
+            expected = (x * 2).tanh() + x
+            assert torch.equal(double(x), expected)
+    assert torchjanus.stats(double)["hits"] >= 4
+
+
+def test_callbacks_come_in_order_with_the_values_of_the_fetch():
+    seen = []
+    with torchjanus.lazy():
+        total = torch.zeros(())
+        for i in range(6):
+            total.add_(i)
+            torchjanus.fetch(total, lambda value, i=i: seen.append((i, value.item())))
+    assert seen == [(0, 0.0), (1, 1.0), (2, 3.0), (3, 6.0), (4, 10.0), (5, 15.0)]
+
+
+def test_fetch_outside():
+    seen = []
+    torchjanus.fetch(torch.ones(()), lambda value: seen.append(value.item()))
+    assert seen == [1.0]
+
+
+@pytest.mark.parametrize("wrong", [(3, print), (torch.ones(()), 3)])
+def test_fetch_of_something_else(wrong):
+    with pytest.raises(TypeError, match="fetch"):
+        torchjanus.fetch(*wrong)
+
+
+def test_synchronize_runs_callbacks():
+    seen = []
+    with torchjanus.lazy():
+        for _ in range(3):
+            torchjanus.fetch(made().sum(), lambda value: seen.append(value.item()))
+        torchjanus.synchronize()
+        assert seen == [144.0] * 3
+
+
+RAISES = {
+    "sizes that do not fit": lambda t: t + torch.ones(5),
+    "class outside": lambda t: torch.nn.functional.nll_loss(t, torch.tensor([0, 9, 1])),
+    "row outside": lambda t: torch.nn.functional.embedding(torch.tensor([7]), t),
+    "integers divided by zero": lambda t: t.long() // torch.zeros(3, 4, dtype=torch.long),
+    "negative power of integers": lambda t: torch.arange(3) ** -1,
+    "number too large": lambda t: torch.zeros(3, dtype=torch.half).fill_(1e6),
+    "slope that in place has no gradient": lambda t: (
+        torch.nn.functional.leaky_relu_(t.clone().requires_grad_() * 1, -0.5).sum().backward()
+    ),
+    "overlap": lambda t: t.view(-1)[:8].copy_(t.view(-1)[2:10]),
+}
+
+
+@pytest.mark.parametrize("case", RAISES)
+def test_errors_come_at_their_lines(case):
+    with pytest.raises(Exception) as eager:  # noqa: PT011
+        RAISES[case](made())
+    with torchjanus.lazy():
+        for _ in range(4):
+            with pytest.raises(type(eager.value)) as raised:
+                RAISES[case](made())
+            assert str(raised.value) == str(eager.value)
+
+
+def test_numbers_that_vary_are_inputs():
+    expected = [(torch.full((100,), 2.0) * n + 1).sum().item() for n in range(1, 30)]
+    with torchjanus.options.without("background"), torchjanus.lazy():
+        before = _core.lazy_counts()["run_in_graphs"]
+        found = []
+        for n in range(1, 30):
+            found.append((torch.full((100,), 2.0) * n + 1).sum().item())
+        assert _core.lazy_counts()["run_in_graphs"] > before
+    assert found == expected
+
+
+def test_an_exception_leaves_nothing_pending():
+    tensor = torch.zeros(3)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), torchjanus.lazy():
+            tensor.add_(1)
+            1 / 0  # noqa: B018
+    assert tensor.tolist() == [3.0] * 3
+
+
+def test_in_a_process_of_its_own():
+    """Without a warm cache of kernels, and with threads of workers."""
+    program = Path(__file__).with_name("trains_lazily.py")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "equal"
