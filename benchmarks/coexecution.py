@@ -4,12 +4,14 @@
 
 A mode is a way to start a program: options, environment. In its first process a program makes a few steps, and what
 it prints must be what it prints eagerly, or the mode is wrong. That process also fills the folders of compiled code.
-Then the modes take turns; each process writes how long its steps took. What is given is the median of the second half
-of the steps, the least of the turns. torch.compile is used as users do: on the training step, or on the models.
+Then the modes take turns; each process writes how long its steps took. What is given is the mean of the second half
+of the steps, as what is lazy is computed in later steps, the least of the turns. torch.compile is used as users do: on
+the training step, or on the models. Co-executed: only torchjanus.lazy() around the training step; nothing is converted.
 Writes coexecution.json into the output folder, anew after each program.
 """
 
 import argparse
+import contextlib
 import importlib
 import json
 import os
@@ -21,6 +23,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 import record
 import tables
@@ -40,16 +43,18 @@ class Mode:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def compiled(what: str) -> Mode:
-    return Mode((__file__, "--compiled", what))
+def changed(how: str) -> Mode:
+    return Mode((__file__, "--changed", how))
 
 
 #: Another way to run programs is another line here.
 MODES: dict[str, Mode] = {
     "eager": Mode(),
-    "torch.compile (step)": compiled("step"),
-    "torch.compile (models)": compiled("models"),
+    "torch.compile (step)": changed("compiled step"),
+    "torch.compile (models)": changed("compiled models"),
     "torchjanus": Mode(("-m", "torchjanus", "run")),
+    "co-executed": changed("lazy step"),
+    "lazy": changed("lazy program"),
 }
 
 
@@ -118,7 +123,7 @@ def checked(program: str, modes: Mapping[str, Mode], caches: Path, limit: int) -
 
 
 def step_ms(one: Run) -> float:
-    return statistics.median(one.times[len(one.times) // 2 :]) * 1e3
+    return statistics.fmean(one.times[len(one.times) // 2 :]) * 1e3
 
 
 def measure(program: str, options: argparse.Namespace) -> dict:
@@ -138,35 +143,51 @@ def measure(program: str, options: argparse.Namespace) -> dict:
     return {"title": program, "modes": [*modes], "ms": timed, "out": out}
 
 
-def run_compiled(what: str, path: Path, arguments: list[str]) -> None:
-    """The program as a user compiles it. Where results are compared, compiled code draws eager's numbers."""
+def run_changed(how: str, path: Path, arguments: list[str]) -> None:
+    """The program as a user compiles it, or makes it lazy."""
+    sys.path.insert(0, str(path.parent))
+    program = importlib.import_module(path.stem)
+    around: contextlib.AbstractContextManager = contextlib.nullcontext()
+    match how.split():
+        case ["compiled", what]:
+            compile_it(program, what)
+        case ["lazy", what]:
+            import torchjanus
+
+            if what == "step":
+                program.train_step = torchjanus.lazy()(program.train_step)
+            else:
+                around = torchjanus.lazy()
+    sys.argv = [str(path), *arguments]
+    with around:
+        program.common.call(program.main, program.__doc__)
+
+
+def compile_it(program: ModuleType, what: str) -> None:
+    """Where results are compared, compiled code draws eager's numbers."""
     import torch._inductor.config
 
     import torch
 
     torch._inductor.config.fallback_random = "TERRA_EAGER_DRAWS" in os.environ
-    sys.path.insert(0, str(path.parent))
-    program = importlib.import_module(path.stem)
     if what == "step":
         program.train_step = torch.compile(program.train_step)
-    else:
-        make_models = program.make_models
+        return
+    make_models = program.make_models
 
-        def make_compiled(*sizes):
-            models = make_models(*sizes)
-            for model in models:
-                model.compile()
-            return models
+    def make_compiled(*sizes):
+        models = make_models(*sizes)
+        for model in models:
+            model.compile()
+        return models
 
-        program.make_models = make_compiled
-    sys.argv = [str(path), *arguments]
-    program.common.call(program.main, program.__doc__)
+    program.make_models = make_compiled
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["--compiled"]:
-        _, _, what, path, *arguments = sys.argv
-        return run_compiled(what, Path(path), arguments)
+    if sys.argv[1:2] == ["--changed"]:
+        _, _, how, path, *arguments = sys.argv
+        return run_changed(how, Path(path), arguments)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(NAMES))
     others = [name for name in MODES if name != "eager"]

@@ -104,9 +104,19 @@ def _state(snapshot: dict[str, Any]) -> str:
             return "is being compiled"
         case "cut":
             graphs = sum(leaf["state"] == "graph" for leaf in leaves(snapshot))
-            return f"is cut; {graphs} {'part runs' if graphs == 1 else 'parts run'} as graphs"
+            cut = f"is cut; {graphs} {'part runs' if graphs == 1 else 'parts run'} as graphs"
+            is_co_executed = snapshot.get("co_execution", {}).get("state") == "co-executed"
+            return cut + ("; the rest is co-executed" if is_co_executed else "")
         case _:
-            return "stays imperative"
+            return _of_imperative(snapshot.get("co_execution"))
+
+
+def _of_imperative(co_execution: dict[str, Any] | None) -> str:
+    if co_execution is None or co_execution["state"] != "co-executed":
+        return "stays imperative"
+    eager, lazy = co_execution["eager_milliseconds"], co_execution["lazy_milliseconds"]
+    times = f" ({lazy:.3g} ms a call, eagerly {eager:.3g})" if eager else ""
+    return f"is co-executed: Python runs it, its operators run as graphs{times}"
 
 
 def _lines_of(part: dict[str, Any]) -> str:

@@ -77,7 +77,13 @@ inline constexpr uint32_t kRunsBetweenCutChecks = 64;  // chosen, not measured
 inline constexpr size_t kMostPendingCalls = 8192;  // chosen, not measured
 /// Bytes of their results.
 inline constexpr size_t kMostPendingBytes = size_t{1} << 30;  // chosen, not measured
-/// Bytes of an operand in memory that others may change, of which a call that is noted keeps a copy.
+/// Seconds of a call below which co-execution is not tried.
+inline constexpr double kShortestCoExecutedCall = 2e-4;  // chosen, not measured
+/// Operators of a call below which it is not worth it.
+inline constexpr uint64_t kFewestNotedCalls = 8;  // chosen, not measured
+/// Calls that run lazily before most of their operators must run in graphs.
+inline constexpr int kMostWarmingCalls = 24;  // chosen, not measured
+/// Bytes of an operand in memory that others may change, which a call that is noted copies.
 inline constexpr size_t kLargestCopiedOperand = size_t{4} << 20;  // chosen, not measured
 
 // ---- Entry points found by watching (bind/entry_points.cpp)

@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "bind/co_execution.h"
 #include "bind/converted_functions.h"
 #include "bind/cut_function.h"
 #include "bind/profiled.h"
@@ -46,6 +47,7 @@ struct FunctionObject {
   const syntax::Source* source;  ///< null until the first call
   PyObject* code;                ///< the code that `source` belongs to
   CutFunction* cut;              ///< the copy that runs once it is cut; null before
+  CoExecution* co_execution;     ///< of calls that no graph runs as a whole
 };
 
 FunctionObject* as_function(PyObject* object) { return reinterpret_cast<FunctionObject*>(object); }
@@ -166,8 +168,11 @@ PyObject* call_function(FunctionObject* function, PyObject* const* arguments, Py
   {
     std::optional<Dispatcher::PythonRun> timed;
     if (function->cut == nullptr) timed.emplace(*function->dispatcher);
-    result =
-        PyObject_Vectorcall(callee.get(), arguments, static_cast<size_t>(count), keyword_names);
+    result = function->cut == nullptr
+                 ? PyObject_Vectorcall(callee.get(), arguments, static_cast<size_t>(count),
+                                       keyword_names)
+                 : function->co_execution->call(callee.get(), arguments, static_cast<size_t>(count),
+                                                keyword_names);
   }
   function->dispatcher->call_ended(result);
   return result;
@@ -188,13 +193,13 @@ PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags,
   FunctionObject* function = as_function(object);
   try {
     forget_replaced_code(function);
+    // The call keeps the function alive, which may be deleted while it runs.
+    const python::Object alive = python::Object::borrow(object);
     const bool is_done = function->dispatcher->is_disabled() && function->cut == nullptr;
     if (is_done || !has_source(function)) {
       function->dispatcher->count_passed();
-      return PyObject_Vectorcall(function->wrapped, arguments, flags, keyword_names);
+      return function->co_execution->call(function->wrapped, arguments, flags, keyword_names);
     }
-    // The call keeps the function alive, which may be deleted while it runs.
-    const python::Object alive = python::Object::borrow(object);
     const Py_ssize_t count = PyVectorcall_NARGS(flags);
     return function->self == nullptr ? call_function(function, arguments, count, keyword_names)
                                      : call_with_self(function, arguments, count, keyword_names);
@@ -292,6 +297,7 @@ PyObject* told(const FunctionObject* function, Dispatcher::Describe describe) {
     python::Object dict = python::check(describe(*function->dispatcher));
     if (const python::Object file = file_of_source(function))
       python::check_status(PyDict_SetItemString(dict.get(), "file", file.get()));
+    add_co_execution(dict.get(), *function->co_execution);
     if (function->cut == nullptr) return dict.release();
     std::vector<python::Object> parts;
     for (const python::Object& region : function->cut->regions)
@@ -341,6 +347,7 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   if (made->function != nullptr) note_converted(made->function);
   made->self = PyMethod_Check(wrapped) ? Py_NewRef(PyMethod_GET_SELF(wrapped)) : nullptr;
   made->dict = PyDict_New();
+  made->co_execution = new CoExecution;
   made->dispatcher = make_dispatcher(wrapped, made->function, profile_runs);
   made->dispatcher->tell = [made](Dispatcher::Describe describe) { return told(made, describe); };
   if (made->dict == nullptr || copy_identity(made->dict, wrapped) < 0) {
@@ -379,6 +386,7 @@ void deallocate(PyObject* object) {
   clear(object);
   delete function->dispatcher;
   delete function->cut;
+  delete function->co_execution;
   Py_XDECREF(function->code);
   PyTypeObject* type = Py_TYPE(object);
   type->tp_free(object);

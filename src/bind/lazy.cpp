@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include "base/options.h"
 #include "bind/torch_methods.h"
 #include "lazy/interception.h"
 #include "lazy/session.h"
@@ -13,7 +14,10 @@ namespace janus::bind {
 
 namespace {
 
-void begin_lazy() { lazy::intercept(&lazy::Session::of_this_thread()); }
+void begin_lazy() {
+  if (options().is_disabled(lazy::kInterceptionSwitch.name)) return;
+  lazy::intercept(&lazy::Session::of_this_thread());
+}
 
 void end_lazy() {
   lazy::intercept(nullptr);

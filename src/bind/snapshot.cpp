@@ -254,6 +254,15 @@ void add_parts(PyObject* dict, const std::vector<python::Object>& parts) {
   whole["parts"] = all;
 }
 
+void add_co_execution(PyObject* dict, const CoExecution& co_execution) {
+  nb::dict told;
+  told["state"] = std::string(co_execution.state());
+  told["why_not"] = std::string(co_execution.why_not());
+  told["eager_milliseconds"] = co_execution.eager_milliseconds();
+  told["lazy_milliseconds"] = co_execution.lazy_milliseconds();
+  nb::borrow<nb::dict>(dict)["co_execution"] = told;
+}
+
 void add_speed(PyObject* dict, const speculate::AbMeasurement& measurement) {
   nb::borrow<nb::dict>(dict)["speed"] = speed_dict(measurement);
 }

@@ -3,11 +3,15 @@
 
 #include <vector>
 
+#include "bind/co_execution.h"
 #include "bind/cuts.h"
 #include "bind/watch_report.h"
 #include "speculate/dispatch.h"
 
 namespace janus::bind {
+
+/// Adds "co_execution": its state, why it is eager for good, and what calls take.
+void add_co_execution(PyObject* dict, const CoExecution& co_execution);
 
 /// Counters, durations, state and reasons: a new dict, or null with an exception set.
 PyObject* stats_of(const speculate::Dispatcher& dispatcher);

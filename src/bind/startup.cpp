@@ -15,10 +15,13 @@
 #include "base/conversion_account.h"
 #include "base/options.h"
 #include "base/time_budget.h"
+#include "bind/co_execution.h"
 #include "bind/entry_points.h"
 #include "bind/function.h"
 #include "frontend/output/generate.h"
 #include "kernels/sharing.h"
+#include "lazy/interception.h"
+#include "lazy/session.h"
 #include "passes/pipeline/registry.h"
 #include "speculate/entry.h"
 #include "speculate/hooks.h"
@@ -50,7 +53,8 @@ const std::map<std::string, std::string>& switches() {
     std::map<std::string, std::string> made;
     for (const Switch& each : kSwitches) made.emplace(each.name, each.meaning);
     for (const Switch& each :
-         {kBackgroundSwitch, kBudgetSwitch, kernels::kThreadCostSwitch, kEntryPointsSwitch})
+         {kBackgroundSwitch, kBudgetSwitch, kernels::kThreadCostSwitch, kEntryPointsSwitch,
+          kLazySwitch, lazy::kInterceptionSwitch, lazy::kCrossIterationSwitch})
       made.emplace(each.name, each.meaning);
     for (const auto& each : passes::all_passes())
       if (each.name != "optimise") made.emplace(each.name, "the pass of that name");

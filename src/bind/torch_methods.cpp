@@ -84,8 +84,8 @@ struct Watched {
     original = definition->ml_meth;
     before = what;
     if (flags == (METH_VARARGS | METH_KEYWORDS))
-      definition->ml_meth = reinterpret_cast<PyCFunction>(
-          reinterpret_cast<void*>(&Watched::call_with_keywords));
+      definition->ml_meth =
+          reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&Watched::call_with_keywords));
     else if (flags == METH_VARARGS || flags == METH_NOARGS || flags == METH_O)
       definition->ml_meth = &Watched::call;
   }

@@ -22,8 +22,23 @@ const c10::DispatchKeySet& ordinary_keys() {
   return keys;
 }
 
-enum class Tag : uint64_t { none, undefined, wrapped, tensor, tensors, number, integer, floating,
-                            boolean, text, device, integers, floats, flags, scalars };
+enum class Tag : uint64_t {
+  none,
+  undefined,
+  wrapped,
+  tensor,
+  tensors,
+  number,
+  integer,
+  floating,
+  boolean,
+  text,
+  device,
+  integers,
+  floats,
+  flags,
+  scalars
+};
 
 /// Whether the number is within the range of every dtype of floats.
 bool fits_any_float(const c10::Scalar& number) {
@@ -55,9 +70,9 @@ std::optional<c10::Scalar> wrapped_number(const at::Tensor& tensor) {
 
 bool is_ordinary(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  return (impl.key_set().raw_repr() & ~ordinary_keys().raw_repr()) == 0 && impl.layout() == at::kStrided &&
-         impl.has_storage() && !impl.has_symbolic_sizes_strides() &&
-         impl.device_type() == c10::kCPU;
+  return (impl.key_set().raw_repr() & ~ordinary_keys().raw_repr()) == 0 &&
+         impl.layout() == at::kStrided && impl.has_storage() &&
+         !impl.has_symbolic_sizes_strides() && impl.device_type() == c10::kCPU;
 }
 
 const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
@@ -104,8 +119,8 @@ void CallParts::read(const OperatorRule& rule, const at::Stack& stack) {
       add(value, rule.varies[i]);
     }
   }
-  const bool may_vary = rule.takes_any_number && !integers_in &&
-                        std::ranges::all_of(numbers, fits_any_float);
+  const bool may_vary =
+      rule.takes_any_number && !integers_in && std::ranges::all_of(numbers, fits_any_float);
   if (may_vary) return;
   for (const c10::Scalar& number : numbers) add_value(number);
 }

@@ -21,10 +21,10 @@ struct OperandPlace {
 
 /// The parts of a call, kept apart from the stack. Reused from call to call.
 struct CallParts {
-  std::vector<uint64_t> words;            ///< the key
+  std::vector<uint64_t> words;             ///< the key
   std::vector<const at::Tensor*> tensors;  ///< operands, in the order of arguments
-  std::vector<OperandPlace> places;       ///< of the tensors
-  std::vector<c10::Scalar> numbers;       ///< Python numbers that may vary
+  std::vector<OperandPlace> places;        ///< of the tensors
+  std::vector<c10::Scalar> numbers;        ///< Python numbers that may vary
   bool integers_in = false;
   bool is_known = true;  ///< no argument is of a kind that calls can't be noted with
 

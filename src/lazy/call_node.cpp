@@ -11,8 +11,8 @@
 
 namespace janus::lazy {
 
-using graph::AttributeValue;
 using graph::Attributes;
+using graph::AttributeValue;
 using graph::Builder;
 using graph::Parameter;
 using graph::Shape;
@@ -141,7 +141,8 @@ bool has_types(const std::vector<Value*>& values, const CallKind& kind) {
 /// A batch norm that is evaluated writes to no running statistics.
 bool writes_nothing(const CallKind& kind) {
   const auto index = kind.rule->overload.schema().argumentIndexWithName("training");
-  return !kind.rule->unsaid.empty() && index && !kind.arguments[static_cast<size_t>(*index)].toBool();
+  return !kind.rule->unsaid.empty() && index &&
+         !kind.arguments[static_cast<size_t>(*index)].toBool();
 }
 
 /// Nothing if the graph's own operator gives something else.
@@ -177,8 +178,7 @@ std::vector<Value*> append_opaque(Builder& builder, const CallKind& kind,
     const ResultShape& result = kind.results[i];
     if (!result.is_defined) throw NotInGraph("one of its results is not defined");
     const auto& written = rule.result_is[i];
-    types.push_back(written ? arguments[*written].values.front()->type
-                            : type_of(result.geometry));
+    types.push_back(written ? arguments[*written].values.front()->type : type_of(result.geometry));
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];
@@ -200,15 +200,13 @@ std::vector<Value*> append_opaque(Builder& builder, const CallKind& kind,
 }  // namespace
 
 std::vector<Value*> append_call(Builder& builder, const CallKind& kind,
-                                std::span<Value* const> operands,
-                                std::span<Value* const> numbers) {
+                                std::span<Value* const> operands, std::span<Value* const> numbers) {
   const std::vector<Argument> arguments = arguments_of(kind, operands, numbers);
   auto results = append_native(builder, kind, arguments);
   if (!results) results = append_opaque(builder, kind, arguments);
   for (size_t i = 0; i < kind.results.size(); ++i)
     if (const auto& written = kind.rule->result_is[i])
-      (*results)[i] =
-          fitted(builder, (*results)[i], arguments[*written].values.front()->type);
+      (*results)[i] = fitted(builder, (*results)[i], arguments[*written].values.front()->type);
   return std::move(*results);
 }
 

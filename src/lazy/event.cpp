@@ -1,7 +1,7 @@
 #include "lazy/event.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/scalar_tensor.h>
 
 #include <algorithm>
@@ -85,8 +85,9 @@ void run_eagerly(const Event& event) {
   for (size_t i = 0; i < kind.results.size(); ++i) {
     if (kind.rule->result_is[i] || !kind.results[i].is_defined) continue;
     const at::Tensor made = std::move(stack[i]).toTensor();
-    TORCHJANUS_CHECK(kind.results[i].geometry.is_of(made), "lazy: ",
-                     kind.rule->overload.schema().name(), " gave a result of another geometry");
+    TORCHJANUS_CHECK(kind.results[i].geometry.is_of(made),
+                     "lazy: ", kind.rule->overload.schema().name(),
+                     " gave a result of another geometry");
     event.results[next++]->install(made.storage());
   }
 }

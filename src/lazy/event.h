@@ -63,10 +63,10 @@ struct Event {
     StorageNode::Pointer node;
     int64_t offset = 0;
   };
-  c10::SmallVector<Operand, 4> operands;        ///< as kind->places
-  c10::SmallVector<c10::Scalar, 2> numbers;     ///< as kind->numbers
+  c10::SmallVector<Operand, 4> operands;              ///< as kind->places
+  c10::SmallVector<c10::Scalar, 2> numbers;           ///< as kind->numbers
   c10::SmallVector<StorageNode::Pointer, 1> results;  ///< of the new results
-  bool has_failed = false;  ///< when it was to run
+  bool has_failed = false;                            ///< when it was to run
 };
 
 /// Runs the operator on what its operands hold now, and installs its results.

@@ -6,9 +6,14 @@
 // included.
 #pragma once
 
+#include "base/options.h"
+
 namespace janus::lazy {
 
 class Session;
+
+inline constexpr Switch kInterceptionSwitch{
+    "interception", "operators can be noted before they run; off: torchjanus.lazy() does nothing"};
 
 /// Registers the fallbacks. Called once at start-up.
 void register_interception();

@@ -34,49 +34,153 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
 };
 
 /// Overloads with a number where those of the graph's operators take a tensor or a number.
-constexpr std::string_view kWithNumbers[] = {"add", "sub",  "mul", "div",       "eq", "ne",
-                                             "lt",  "le",   "gt",  "ge",        "rsub",
-                                             "fmod", "remainder"};
+constexpr std::string_view kWithNumbers[] = {"add", "sub", "mul", "div",  "eq",   "ne",       "lt",
+                                             "le",  "gt",  "ge",  "rsub", "fmod", "remainder"};
 
 /// Operators that read no element of their operands: they look at sizes only, or share memory
 /// although their schema doesn't say so.
-constexpr std::string_view kReadsNothing[] = {"empty_like",   "new_empty", "new_empty_strided",
+constexpr std::string_view kReadsNothing[] = {"empty_like", "new_empty", "new_empty_strided",
                                               "_unsafe_view", "is_same_size"};
 
 /// Operators that never raise for what their operands hold, of all overloads or of the one that is
 /// named, beside those of which the graph's own operator says so.
-constexpr std::string_view kHarmless[] = {
-    "gelu_backward", "sigmoid_backward", "tanh_backward", "silu_backward", "mish_backward",
-    "elu_backward", "leaky_relu_backward", "hardtanh_backward", "hardsigmoid_backward",
-    "hardswish_backward", "softplus_backward", "softshrink", "softshrink_backward", "hardshrink",
-    "hardshrink_backward", "log_sigmoid_forward", "log_sigmoid_backward", "glu", "glu_backward",
-    "_prelu_kernel", "_prelu_kernel_backward", "mse_loss_backward", "smooth_l1_loss_backward",
-    "huber_loss_backward", "native_group_norm", "native_group_norm_backward",
-    "upsample_nearest1d", "upsample_nearest1d_backward", "upsample_nearest2d",
-    "upsample_nearest2d_backward", "upsample_nearest3d", "upsample_nearest3d_backward",
-    "upsample_linear1d", "upsample_linear1d_backward", "upsample_bilinear2d",
-    "upsample_bilinear2d_backward", "upsample_bicubic2d", "upsample_bicubic2d_backward",
-    "reflection_pad1d", "reflection_pad1d_backward", "reflection_pad2d",
-    "reflection_pad2d_backward", "replication_pad1d", "replication_pad1d_backward",
-    "replication_pad2d", "replication_pad2d_backward", "any", "all", "norm", "linalg_vector_norm",
-    "std", "var", "std_mean", "var_mean", "cumprod", "logcumsumexp", "logaddexp", "logaddexp2",
-    "grid_sampler_2d", "grid_sampler_2d_backward", "avg_pool3d", "avg_pool3d_backward", "im2col",
-    "col2im", "nan_to_num", "hypot", "_weight_norm_interface", "_weight_norm_interface_backward",
-    "addr", "lerp", "sgn", "diag_embed", "trace", "unfold_backward", "mean", "sum", "_to_copy",
-    "clone", "copy", "zero", "fill", "masked_fill", "where", "add", "sub", "rsub", "mul",
-    "addcmul", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor",
-    "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "maximum", "minimum",
-    "clamp", "clamp_min", "clamp_max", "neg", "abs", "sign", "cat", "stack", "tril", "triu", "flip",
-    "roll", "repeat", "cumsum", "argmax", "argmin", "amax", "amin", "max", "min", "arange",
-    "div.Tensor", "div.Scalar", "native_batch_norm_backward",
-    "_scaled_dot_product_flash_attention_for_cpu",
-    "_scaled_dot_product_flash_attention_for_cpu_backward"};
+constexpr std::string_view kHarmless[] = {"gelu_backward",
+                                          "sigmoid_backward",
+                                          "tanh_backward",
+                                          "silu_backward",
+                                          "mish_backward",
+                                          "elu_backward",
+                                          "leaky_relu_backward",
+                                          "hardtanh_backward",
+                                          "hardsigmoid_backward",
+                                          "hardswish_backward",
+                                          "softplus_backward",
+                                          "softshrink",
+                                          "softshrink_backward",
+                                          "hardshrink",
+                                          "hardshrink_backward",
+                                          "log_sigmoid_forward",
+                                          "log_sigmoid_backward",
+                                          "glu",
+                                          "glu_backward",
+                                          "_prelu_kernel",
+                                          "_prelu_kernel_backward",
+                                          "mse_loss_backward",
+                                          "smooth_l1_loss_backward",
+                                          "huber_loss_backward",
+                                          "native_group_norm",
+                                          "native_group_norm_backward",
+                                          "upsample_nearest1d",
+                                          "upsample_nearest1d_backward",
+                                          "upsample_nearest2d",
+                                          "upsample_nearest2d_backward",
+                                          "upsample_nearest3d",
+                                          "upsample_nearest3d_backward",
+                                          "upsample_linear1d",
+                                          "upsample_linear1d_backward",
+                                          "upsample_bilinear2d",
+                                          "upsample_bilinear2d_backward",
+                                          "upsample_bicubic2d",
+                                          "upsample_bicubic2d_backward",
+                                          "reflection_pad1d",
+                                          "reflection_pad1d_backward",
+                                          "reflection_pad2d",
+                                          "reflection_pad2d_backward",
+                                          "replication_pad1d",
+                                          "replication_pad1d_backward",
+                                          "replication_pad2d",
+                                          "replication_pad2d_backward",
+                                          "any",
+                                          "all",
+                                          "norm",
+                                          "linalg_vector_norm",
+                                          "std",
+                                          "var",
+                                          "std_mean",
+                                          "var_mean",
+                                          "cumprod",
+                                          "logcumsumexp",
+                                          "logaddexp",
+                                          "logaddexp2",
+                                          "grid_sampler_2d",
+                                          "grid_sampler_2d_backward",
+                                          "avg_pool3d",
+                                          "avg_pool3d_backward",
+                                          "im2col",
+                                          "col2im",
+                                          "nan_to_num",
+                                          "hypot",
+                                          "_weight_norm_interface",
+                                          "_weight_norm_interface_backward",
+                                          "addr",
+                                          "lerp",
+                                          "sgn",
+                                          "diag_embed",
+                                          "trace",
+                                          "unfold_backward",
+                                          "mean",
+                                          "sum",
+                                          "_to_copy",
+                                          "clone",
+                                          "copy",
+                                          "zero",
+                                          "fill",
+                                          "masked_fill",
+                                          "where",
+                                          "add",
+                                          "sub",
+                                          "rsub",
+                                          "mul",
+                                          "addcmul",
+                                          "eq",
+                                          "ne",
+                                          "lt",
+                                          "le",
+                                          "gt",
+                                          "ge",
+                                          "logical_and",
+                                          "logical_or",
+                                          "logical_xor",
+                                          "logical_not",
+                                          "bitwise_and",
+                                          "bitwise_or",
+                                          "bitwise_xor",
+                                          "bitwise_not",
+                                          "maximum",
+                                          "minimum",
+                                          "clamp",
+                                          "clamp_min",
+                                          "clamp_max",
+                                          "neg",
+                                          "abs",
+                                          "sign",
+                                          "cat",
+                                          "stack",
+                                          "tril",
+                                          "triu",
+                                          "flip",
+                                          "roll",
+                                          "repeat",
+                                          "cumsum",
+                                          "argmax",
+                                          "argmin",
+                                          "amax",
+                                          "amin",
+                                          "max",
+                                          "min",
+                                          "arange",
+                                          "div.Tensor",
+                                          "div.Scalar",
+                                          "native_batch_norm_backward",
+                                          "_scaled_dot_product_flash_attention_for_cpu",
+                                          "_scaled_dot_product_flash_attention_for_cpu_backward"};
 
 /// Operators on floats for which any number is as good as another, in all overloads.
 constexpr std::string_view kTakesAnyNumber[] = {
-    "add", "sub", "rsub", "mul", "div", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "baddbmm",
-    "addbmm", "pow", "fill", "masked_fill", "full_like", "eq", "ne", "lt", "le", "gt", "ge",
-    "clamp", "clamp_min", "clamp_max", "where", "remainder", "fmod"};
+    "add",         "sub",       "rsub",      "mul",       "div",    "addcmul",   "addcdiv",
+    "lerp",        "addmm",     "addmv",     "baddbmm",   "addbmm", "pow",       "fill",
+    "masked_fill", "full_like", "eq",        "ne",        "lt",     "le",        "gt",
+    "ge",          "clamp",     "clamp_min", "clamp_max", "where",  "remainder", "fmod"};
 
 const graph::OpDef* named(std::string_view overload) {
   static const auto* const all = [] {
@@ -110,9 +214,7 @@ std::string_view family_of(const c10::FunctionSchema& schema) {
 
 bool is_harmless(const c10::FunctionSchema& schema) {
   std::string name(family_of(schema));
-  const auto is_listed = [&] {
-    return std::ranges::find(kHarmless, name) != std::end(kHarmless);
-  };
+  const auto is_listed = [&] { return std::ranges::find(kHarmless, name) != std::end(kHarmless); };
   if (is_listed()) return true;
   name += "." + schema.overload_name();
   return is_listed();
@@ -209,8 +311,8 @@ bool can_wait(const OperatorHandle& overload) {
   if (is_seeded || has_any_tag(overload, {at::Tag::data_dependent_output,
                                           at::Tag::dynamic_output_shape, at::Tag::inplace_view}))
     return false;
-  const bool writes_unsaid = torch::operator_facts(schema.name()).writes_unsaid &&
-                             !schema.name().ends_with("_backward");
+  const bool writes_unsaid =
+      torch::operator_facts(schema.name()).writes_unsaid && !schema.name().ends_with("_backward");
   if (writes_unsaid && unsaid_writes(schema).empty()) return false;
   return std::ranges::all_of(schema.returns(), [](const c10::Argument& result) {
     return result.type()->kind() == c10::TypeKind::TensorType;
@@ -223,9 +325,8 @@ Treatment treatment_of(const OperatorHandle& overload, const OperatorRule& rule)
   const bool is_loop = schema.name().starts_with("aten::_foreach_");  // over tensors, on the CPU
   if (is_loop || is_decomposed(overload)) return Treatment::decompose;
   const bool is_written = std::ranges::count(rule.writes, true) > 0;
-  const bool is_view = std::ranges::any_of(schema.returns(), [](const c10::Argument& result) {
-    return result.alias_info() != nullptr;
-  });
+  const bool is_view = std::ranges::any_of(
+      schema.returns(), [](const c10::Argument& result) { return result.alias_info() != nullptr; });
   if (is_view && !is_written && !overload.hasTag(at::Tag::inplace_view)) return Treatment::view;
   if (std::ranges::find(kReadsNothing, name_of(schema)) != std::end(kReadsNothing))
     return Treatment::view;

@@ -20,17 +20,17 @@ enum class Treatment : uint8_t {
 
 /// An operand of indices that has to lie within a dimension of the operator's, or else it raises.
 struct IndexRule {
-  size_t indices = 0;      ///< the argument
-  size_t bounded_by = 0;   ///< the argument whose size or value is the bound
-  int dimension = 0;       ///< of a tensor
+  size_t indices = 0;             ///< the argument
+  size_t bounded_by = 0;          ///< the argument whose size or value is the bound
+  int dimension = 0;              ///< of a tensor
   std::optional<size_t> ignored;  ///< an argument: the index that need not lie there
 };
 
 struct OperatorRule {
   c10::OperatorHandle overload;
   Treatment treatment = Treatment::run;
-  std::vector<bool> writes;   ///< for each argument: it is a tensor that is written to
-  std::vector<bool> varies;   ///< for each argument: a Python number that may vary from call to call
+  std::vector<bool> writes;  ///< for each argument: it is a tensor that is written to
+  std::vector<bool> varies;  ///< for each argument: a Python number that may vary from call to call
   /// Whether no number makes it raise on floats that the dtype can represent.
   bool takes_any_number = false;
   /// For each result: the argument that it is, of operators that write to one.

@@ -1,5 +1,5 @@
-// A sequence of noted calls that run together, by its structure: which operators, of which operands,
-// which results are wanted. Equal structures share one graph.
+// A sequence of noted calls that run together, by its structure: which operators, of which
+// operands, which results are wanted. Equal structures share one graph.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace janus::lazy {
 struct Segment {
   struct Storage {
     StorageNode* node = nullptr;
-    bool is_made = false;    ///< by a call of the segment
+    bool is_made = false;     ///< by a call of the segment
     bool is_written = false;  ///< one that is not made
     bool is_wanted = false;   ///< made, and somebody may look at it afterwards
   };

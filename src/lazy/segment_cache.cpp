@@ -28,14 +28,13 @@ class CompiledSegment {
  public:
   explicit CompiledSegment(SegmentGraph made) : made_(std::move(made)) {
     dump("generated.ir", graph::print(made_.graph));
-    graph::Graph graph =
-        passes::optimise(std::move(made_.graph), nullptr, kernels::can_compile);
+    graph::Graph graph = passes::optimise(std::move(made_.graph), nullptr, kernels::can_compile);
     if (options().is_disabled(kBackgroundSwitch.name))
       kernels::compile_all(graph);
     else
       compiling_ = kernels::begin_compiling(graph);
-    program_ = execute::Program::compile(std::move(graph), *speculate::library(), nullptr,
-                                         made_.shown);
+    program_ =
+        execute::Program::compile(std::move(graph), *speculate::library(), nullptr, made_.shown);
     for (const std::string& name : program_->cells())
       cells_.push_back(&*std::ranges::find(made_.cells, name, &SegmentGraph::Cell::name));
   }
@@ -49,9 +48,9 @@ class CompiledSegment {
   bool run(const Segment& segment, const std::vector<c10::Scalar>& numbers) {
     std::vector<Slot> inputs, cells, results(made_.results.size()), rebound;
     for (const SegmentGraph::Input& each : made_.inputs)
-      inputs.push_back(each.is_number ? number_slot(numbers[each.number])
-                                      : tensor_slot(segment, each.storage, each.geometry,
-                                                    each.offset));
+      inputs.push_back(each.is_number
+                           ? number_slot(numbers[each.number])
+                           : tensor_slot(segment, each.storage, each.geometry, each.offset));
     for (const SegmentGraph::Cell* each : cells_)
       cells.push_back(tensor_slot(segment, each->storage, each->geometry, each->offset));
     if (program_->run(inputs, cells, results, rebound)) return false;
@@ -68,15 +67,14 @@ class CompiledSegment {
 
   static Slot tensor_slot(const Segment& segment, size_t storage, const Geometry& geometry,
                           int64_t offset) {
-    return torch::slot_of(
-        tensor_in(segment.storages[storage].node->contents(), geometry, offset));
+    return torch::slot_of(tensor_in(segment.storages[storage].node->contents(), geometry, offset));
   }
 
   void install(const Segment& segment, size_t result, Slot slot) {
     at::Tensor made = torch::tensor_of(std::move(slot));
     const Geometry& wanted = made_.shapes[result];
-    const bool is_as_wanted = wanted.is_of(made) && made.storage_offset() == 0 &&
-                              made.storage().use_count() == 1;
+    const bool is_as_wanted =
+        wanted.is_of(made) && made.storage_offset() == 0 && made.storage().use_count() == 1;
     if (!is_as_wanted) {
       at::Tensor copy = at::empty_strided(wanted.sizes, wanted.strides, made.options());
       made = copy.copy_(made);
@@ -99,8 +97,8 @@ std::vector<c10::Scalar> numbers_of(const Segment& segment) {
 
 bool same_number(const c10::Scalar& one, const c10::Scalar& other) {
   if (one.isComplex() || other.isComplex()) return false;
-  if (one.isFloatingPoint()) return std::bit_cast<uint64_t>(one.toDouble()) ==
-                                    std::bit_cast<uint64_t>(other.toDouble());
+  if (one.isFloatingPoint())
+    return std::bit_cast<uint64_t>(one.toDouble()) == std::bit_cast<uint64_t>(other.toDouble());
   return one.toLong() == other.toLong();
 }
 

@@ -72,8 +72,8 @@ class Generator {
     for (const uint32_t number : has_cell_) {
       State& state = states_[number];
       const std::string name = "s" + std::to_string(number);
-      graph::Node* const node = builder_.append_unchecked(
-          op::state, {}, {{"cell", name}}, {type_of(state.geometry)});
+      graph::Node* const node =
+          builder_.append_unchecked(op::state, {}, {{"cell", name}}, {type_of(state.geometry)});
       state.value = node->output();
       made_.cells.push_back({name, number, state.geometry, state.offset});
     }
@@ -103,9 +103,8 @@ class Generator {
     for (const State::Read& each : state.reads)
       if (each.geometry == geometry && each.offset == operand.offset) return each.input;
     Value* const made = builder_.input(type_of(geometry), "x" + std::to_string(++named_));
-    made_.inputs.push_back({.storage = operand.node->number,
-                            .geometry = geometry,
-                            .offset = operand.offset});
+    made_.inputs.push_back(
+        {.storage = operand.node->number, .geometry = geometry, .offset = operand.offset});
     state.reads.push_back({geometry, operand.offset, made});
     return made;
   }
@@ -179,7 +178,8 @@ class Generator {
       made_.shapes.push_back(state.geometry);
     }
     for (const SegmentGraph::Cell& cell : made_.cells)
-      builder_.append_unchecked(op::commit, std::initializer_list<Value*>{states_[cell.storage].value},
+      builder_.append_unchecked(op::commit,
+                                std::initializer_list<Value*>{states_[cell.storage].value},
                                 {{"cell", cell.name}}, {});
   }
 

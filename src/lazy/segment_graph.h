@@ -38,7 +38,7 @@ struct SegmentGraph {
     int64_t offset = 0;
   };
   std::vector<Cell> cells;
-  std::vector<size_t> results;  ///< numbers of the wanted storages, as the graph's results
+  std::vector<size_t> results;   ///< numbers of the wanted storages, as the graph's results
   std::vector<Geometry> shapes;  ///< of the results
   std::vector<execute::ShownResult> shown;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/options.h"
 #include "base/policy.h"
 #include "lazy/new_kind.h"
 #include "lazy/segment_cache.h"
@@ -251,15 +252,15 @@ bool Session::overlaps_itself(const CallKind& kind) const {
       const at::Tensor& one = *parts_.tensors[k];
       const at::Tensor& two = *parts_.tensors[other];
       if (other == k || storage_of(one) != storage_of(two)) continue;
-      if (one.storage_offset() != two.storage_offset() ||
-          kind.operands[k] != kind.operands[other])
+      if (one.storage_offset() != two.storage_offset() || kind.operands[k] != kind.operands[other])
         return true;
     }
   }
   return false;
 }
 
-/// Whether tensors of integers come from a pool, which makes no others than its backward pass takes.
+/// Whether tensors of integers come from a pool, which makes no others than its backward pass
+/// takes.
 bool Session::indices_are_own() const {
   return std::ranges::all_of(parts_.tensors, [&](const at::Tensor* tensor) {
     return !at::isIntegralType(tensor->scalar_type(), true) ||
@@ -295,8 +296,7 @@ bool Session::indices_fit(const OperatorRule& operator_rule,
 void Session::append(const CallKind& kind, at::Stack& stack, at::Stack& arguments) {
   Event& event = log_.emplace_back();
   event.kind = &kind;
-  for (const at::Tensor* tensor : parts_.tensors)
-    event.operands.push_back(operand_of(*tensor));
+  for (const at::Tensor* tensor : parts_.tensors) event.operands.push_back(operand_of(*tensor));
   event.numbers.assign(parts_.numbers.begin(), parts_.numbers.end());
 
   const size_t count = kind.arguments.size();
@@ -312,7 +312,8 @@ void Session::append(const CallKind& kind, at::Stack& stack, at::Stack& argument
     } else {
       c10::Storage storage;
       event.results.push_back(StorageNode::make_pending(*this, shape.bytes, storage));
-      stack.emplace_back(tensor_in(storage, shape.geometry, 0, c10::DispatchKeySet(torch::kLazyTensor)));
+      stack.emplace_back(
+          tensor_in(storage, shape.geometry, 0, c10::DispatchKeySet(torch::kLazyTensor)));
       pending_bytes_ += shape.bytes;
       if (kind.rule->makes_indices && i == 1) note_indices(storage);
     }
@@ -380,7 +381,8 @@ void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack)
 }
 
 void Session::serve_pointer(const c10::StorageImpl& storage) {
-  if (torch::is_intercepted()) torch::note_exposed(storage);  // else an operator that runs has asked
+  if (torch::is_intercepted())
+    torch::note_exposed(storage);  // else an operator that runs has asked
   serve_storage(storage, /*is_written=*/true);
 }
 
@@ -402,7 +404,9 @@ bool Session::serve(std::span<const Wanted> wanted, Look look) {
   bool has_run = false;
   if (!log_.empty()) {
     Walk walk(log_);
-    const std::vector<size_t> needed = walk.needed_for(wanted);
+    std::vector<size_t> needed = walk.needed_for(wanted);
+    if (!needed.empty() && options().is_disabled(kCrossIterationSwitch.name))
+      needed = walk.needed_for_all();
     if (!needed.empty()) {
       count(look);
       run(needed, walk);
@@ -439,9 +443,8 @@ void Session::run(const std::vector<size_t>& calls, const Walk& walk) {
       if (!each.node->is_pending()) each.node->unwatch();
   }
   const std::unordered_set<const StorageNode*> used_later = used_by_rest(calls, walk);
-  const Segment segment(std::move(events), [&](const StorageNode& node) {
-    return used_later.contains(&node);
-  });
+  const Segment segment(std::move(events),
+                        [&](const StorageNode& node) { return used_later.contains(&node); });
   size_t done = 0;
   is_running_ = true;
   try {
@@ -511,6 +514,11 @@ SessionCounts Session::counts() const {
   counts.given_up = segments.given_up;
   counts.at_once = at_once_.load(std::memory_order_relaxed);
   return counts;
+}
+
+Session::Progress Session::progress() const {
+  const std::lock_guard lock(mutex_);
+  return {counts_.noted, counts_.run_in_graphs};
 }
 
 size_t Session::pending() const {

@@ -23,32 +23,37 @@
 
 #include <c10/util/FunctionRef.h>
 
+#include "base/options.h"
 #include "lazy/event.h"
 
 namespace janus::lazy {
 
 class SegmentCache;
 
+inline constexpr Switch kCrossIterationSwitch{
+    "cross_iteration",
+    "what a look does not need stays pending, beyond the end of an iteration; off: all of it runs"};
+
 /// Why noted operators had to run.
 enum class Look : uint8_t {
-  value,    ///< an operator that runs at once reads a pending tensor
-  pointer,  ///< somebody asks for the address of a tensor's memory
-  function, ///< a converted function begins
-  limit,    ///< too much is pending
-  end,      ///< of the session, or synchronize()
+  value,     ///< an operator that runs at once reads a pending tensor
+  pointer,   ///< somebody asks for the address of a tensor's memory
+  function,  ///< a converted function begins
+  limit,     ///< too much is pending
+  end,       ///< of the session, or synchronize()
 };
 
 /// What a session has done so far.
 struct SessionCounts {
-  uint64_t noted = 0;       ///< calls
-  uint64_t at_once = 0;     ///< calls that ran when they were made
-  uint64_t never_run = 0;   ///< calls whose results nobody looked at
-  uint64_t looks = 0;       ///< times that something had to run
+  uint64_t noted = 0;        ///< calls
+  uint64_t at_once = 0;      ///< calls that ran when they were made
+  uint64_t never_run = 0;    ///< calls whose results nobody looked at
+  uint64_t looks = 0;        ///< times that something had to run
   uint64_t run_eagerly = 0;  ///< noted calls that ran one by one
   uint64_t run_in_graphs = 0;
-  uint64_t structures = 0;     ///< of what ran together
-  uint64_t graphs = 0;         ///< compiled
-  uint64_t given_up = 0;       ///< of these structures: by measurement, or they have no graph
+  uint64_t structures = 0;  ///< of what ran together
+  uint64_t graphs = 0;      ///< compiled
+  uint64_t given_up = 0;    ///< of these structures: by measurement, or they have no graph
   std::map<std::string, uint64_t> looked_at_by;  ///< what made something run: operators, and others
 };
 
@@ -62,8 +67,8 @@ class Session {
   /// The thread's session, made at first use, kept for good: tensors may outlive their thread.
   static Session& of_this_thread();
 
-  /// Handles a call whose arguments lie on the stack: notes it, or runs it by `run`. The results lie
-  /// on the stack afterwards.
+  /// Handles a call whose arguments lie on the stack: notes it, or runs it by `run`. The results
+  /// lie on the stack afterwards.
   void take(const c10::OperatorHandle& overload, at::Stack& stack, c10::function_ref<void()> run);
   /// Runs what pending operands of the call on the stack need, whoever's they are.
   static void serve(const c10::OperatorHandle& overload, const at::Stack& stack);
@@ -75,6 +80,10 @@ class Session {
   void run_all(Look look);
 
   SessionCounts counts() const;
+  struct Progress {
+    uint64_t noted = 0, in_graphs = 0;
+  };
+  Progress progress() const;
   /// How many calls are noted now.
   size_t pending() const;
 

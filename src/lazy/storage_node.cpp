@@ -25,8 +25,8 @@ class Reserved {
  public:
   Reserved() {
     for (bytes_ = size_t{1} << 40; bytes_ > 4096; bytes_ /= 2) {
-      void* const made = mmap(nullptr, bytes_, PROT_NONE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void* const made =
+          mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (made == MAP_FAILED) continue;
       begin_ = static_cast<char*>(made);
       return;
@@ -83,8 +83,8 @@ StorageNode::Pointer StorageNode::make_pending(Session& session, size_t bytes,
 }
 
 StorageNode::Pointer StorageNode::of_ready(Session& session, const c10::Storage& storage) {
-  const auto impl = c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(
-      storage.unsafeGetStorageImpl());
+  const auto impl =
+      c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage.unsafeGetStorageImpl());
   auto node = c10::make_intrusive<StorageNode>(session, weak_of(impl));
   node->address_ = impl.get();
   node->kept_ = impl;
@@ -114,8 +114,8 @@ void StorageNode::install(c10::Storage made) {
     return;
   }
   alive->clear_materializer();
-  alive->set_data_ptr_noswap(made.unsafeGetStorageImpl()->set_data_ptr(
-      c10::DataPtr(nullptr, c10::Device(c10::kCPU))));
+  alive->set_data_ptr_noswap(
+      made.unsafeGetStorageImpl()->set_data_ptr(c10::DataPtr(nullptr, c10::Device(c10::kCPU))));
 }
 
 void StorageNode::keep() {

@@ -116,10 +116,9 @@ Value* ViewChain::in_memory_order(Builder& builder, Value* base) const {
 Value* ViewChain::part(Builder& builder, Value* value, size_t dim) const {
   const Part& part = parts_[dim];
   if (part.is_whole()) return value;
-  return op::slice(builder, {value},
-                   {{"dim", static_cast<int64_t>(dim)},
-                    {"start", part.start},
-                    {"end", part.start + part.size}});
+  return op::slice(
+      builder, {value},
+      {{"dim", static_cast<int64_t>(dim)}, {"start", part.start}, {"end", part.start + part.size}});
 }
 
 Value* ViewChain::read(Builder& builder, Value* base) const {
@@ -130,12 +129,10 @@ Value* ViewChain::read(Builder& builder, Value* base) const {
   return op::expand(builder, {value}, {{"size", shape_of(sizes_)}});
 }
 
-Value* ViewChain::with_part(Builder& builder, Value* value, size_t dim,
-                            Value* replacement) const {
+Value* ViewChain::with_part(Builder& builder, Value* value, size_t dim, Value* replacement) const {
   while (dim < parts_.size() && parts_[dim].is_whole()) ++dim;
   if (dim == parts_.size()) return replacement;
-  Value* const inner =
-      with_part(builder, part(builder, value, dim), dim + 1, replacement);
+  Value* const inner = with_part(builder, part(builder, value, dim), dim + 1, replacement);
   return op::slice_scatter(builder, {value, inner},
                            {{"dim", static_cast<int64_t>(dim)},
                             {"start", parts_[dim].start},

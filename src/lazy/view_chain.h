@@ -12,7 +12,8 @@
 namespace janus::lazy {
 
 /// Views as three steps: the base's elements in the order of memory, in other dimensions; a part of
-/// each of these; those in another order, with dimensions of size 1 and broadcast ones between them.
+/// each of these; those in another order, with dimensions of size 1 and broadcast ones between
+/// them.
 class ViewChain {
  public:
   /// Nothing where the base has gaps, or the view is none of that form (`unfold`).
@@ -37,11 +38,11 @@ class ViewChain {
                           graph::Value* replacement) const;
   std::vector<int64_t> full_sizes() const;
 
-  std::vector<int64_t> base_order_;   ///< dimensions of the base by falling stride
+  std::vector<int64_t> base_order_;  ///< dimensions of the base by falling stride
   std::vector<int64_t> base_sizes_;
-  std::vector<Part> parts_;           ///< by falling stride
-  std::vector<int64_t> order_;        ///< of the parts, as the view has them
-  std::vector<int64_t> with_ones_;    ///< sizes of the view, 1 where it is broadcast
+  std::vector<Part> parts_;         ///< by falling stride
+  std::vector<int64_t> order_;      ///< of the parts, as the view has them
+  std::vector<int64_t> with_ones_;  ///< sizes of the view, 1 where it is broadcast
   std::vector<int64_t> sizes_;
   bool is_broadcast_ = false;
 };

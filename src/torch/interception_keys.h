@@ -15,9 +15,9 @@ inline constexpr c10::DispatchKey kLazyTensor = c10::DispatchKey::TESTING_ONLY_G
 /// Above everything, for operators of torch that look at a tensor's memory themselves.
 inline constexpr c10::DispatchKey kAboveAll = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
-inline constexpr c10::DispatchKeySet kInterceptionKeys =
-    c10::DispatchKeySet(kBelowAutograd) | c10::DispatchKeySet(kLazyTensor) |
-    c10::DispatchKeySet(kAboveAll);
+inline constexpr c10::DispatchKeySet kInterceptionKeys = c10::DispatchKeySet(kBelowAutograd) |
+                                                         c10::DispatchKeySet(kLazyTensor) |
+                                                         c10::DispatchKeySet(kAboveAll);
 
 /// While it lives, this thread's operators run as if nobody intercepted them.
 class NotIntercepted {

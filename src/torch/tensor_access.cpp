@@ -17,9 +17,9 @@
 #include <typeinfo>
 
 #include "speculate/elements_apart.h"
+#include "torch/interception_keys.h"
 #include "torch/memory.h"
 #include "torch/parts.h"
-#include "torch/interception_keys.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {

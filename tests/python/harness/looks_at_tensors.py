@@ -64,7 +64,9 @@ def address_of_storage(t):
 
 def bytes_of_storage(t):
     storage = t.untyped_storage()
-    return numpy.frombuffer(bytes(storage[i] for i in range(48)), numpy.float32).reshape(3, 4).tolist()
+    return (
+        numpy.frombuffer(bytes(storage[i] for i in range(48)), numpy.float32).reshape(3, 4).tolist()
+    )
 
 
 def list_of_storage(t):
