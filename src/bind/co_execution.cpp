@@ -110,14 +110,16 @@ void CoExecution::ended(bool was_lazy, double seconds, uint64_t noted, uint64_t 
     case Stage::looking:
       seconds_ += seconds;
       if (calls_ < policy::kProfiledRuns) return;
-      if (seconds_ < calls_ * policy::kShortestCoExecutedCall)
+      if (speculate::times_decide && seconds_ < calls_ * policy::kShortestCoExecutedCall)
         return give_up("its calls are too short");
       stage_ = Stage::warming;
       calls_ = 0;
       return;
     case Stage::warming:
-      if (noted < policy::kFewestNotedCalls) return give_up("it calls few operators");
-      if (2 * in_graphs >= noted) {
+      // The first calls run at once, to learn the sizes of results.
+      if (calls_ > policy::kProfiledRuns && noted < policy::kFewestNotedCalls)
+        return give_up("it calls few operators");
+      if (noted >= policy::kFewestNotedCalls && 2 * in_graphs >= noted) {
         stage_ = speculate::times_decide ? Stage::comparing : Stage::co_executed;
       } else if (calls_ >= policy::kMostWarmingCalls) {
         give_up("its operators differ from call to call");

@@ -151,8 +151,8 @@ class KnownSegment {
     } catch (const std::exception& error) {
       why = error.what();
     }
-    log("lazy", "a segment of " + std::to_string(segment.events.size()) +
-                    " calls stays without a graph: " + why);
+    log("speculate", "a segment of " + std::to_string(segment.events.size()) +
+                         " calls stays without a graph: " + why);
     give_up(counts);
   }
 

@@ -42,25 +42,26 @@ std::span<const c10::IValue> arguments_of(const c10::OperatorHandle& overload,
   return std::span(stack).last(count);
 }
 
-/// Calls `visit(storage, argument)` for each tensor among the arguments whose storage is watched.
+template <class Visit>
+void visit_watched(const c10::IValue& value, size_t argument, const Visit& visit) {
+  if (value.isTensor()) {
+    const c10::StorageImpl* const storage = storage_of(value.toTensor());
+    if (storage != nullptr && is_watched(*storage)) visit(*storage, argument);
+  } else if (value.isList()) {
+    for (const c10::IValue& each : value.toListRef()) visit_watched(each, argument, visit);
+  } else if (value.isTuple()) {
+    for (const c10::IValue& each : value.toTupleRef().elements())
+      visit_watched(each, argument, visit);
+  } else if (value.isGenericDict()) {
+    for (const auto& each : value.toGenericDict()) visit_watched(each.value(), argument, visit);
+  }
+}
+
+/// Calls `visit(storage, argument)` for each tensor among the arguments, also within containers,
+/// whose storage is watched.
 template <class Visit>
 void for_each_watched(std::span<const c10::IValue> arguments, const Visit& visit) {
-  const auto look = [&](const at::Tensor& tensor, size_t argument) {
-    const c10::StorageImpl* const storage = storage_of(tensor);
-    if (storage != nullptr && is_watched(*storage)) visit(*storage, argument);
-  };
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const c10::IValue& value = arguments[i];
-    if (value.isTensor()) {
-      look(value.toTensor(), i);
-    } else if (value.isTensorList() || value.isOptionalTensorList()) {
-      for (const c10::IValue& each : value.toListRef())
-        if (each.isTensor()) look(each.toTensor(), i);
-    } else if (value.isList()) {
-      for (const c10::IValue& each : value.toListRef())
-        if (each.isTensor()) look(each.toTensor(), i);
-    }
-  }
+  for (size_t i = 0; i < arguments.size(); ++i) visit_watched(arguments[i], i, visit);
 }
 
 }  // namespace
