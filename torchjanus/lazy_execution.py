@@ -70,6 +70,9 @@ def fetch(tensor: torch.Tensor, callback: Callable[[torch.Tensor], Any]) -> None
         tensor: Any tensor.
         callback: Takes a tensor that shares nothing with others. What it returns is dropped.
 
+    Returns:
+        Nothing.
+
     Raises:
         TypeError: `tensor` is no tensor, or `callback` can't be called.
     """
@@ -82,7 +85,14 @@ def fetch(tensor: torch.Tensor, callback: Callable[[torch.Tensor], Any]) -> None
 
 
 def synchronize() -> None:
-    """Runs all operators of this thread that are noted, and the callbacks of all fetches."""
+    """Runs all operators of this thread that are noted, and the callbacks of all fetches.
+
+    Returns:
+        Nothing, when all has run.
+
+    Raises:
+        RuntimeError: Memory ran out, or a callback raised.
+    """
     _core.synchronize()
     _give_fetched()
 

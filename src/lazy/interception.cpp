@@ -50,9 +50,23 @@ void on_call_of_other_thread(const OperatorHandle& overload, DispatchKeySet keys
   overload.redispatchBoxed(keys & after(kWrapper), stack);
 }
 
-/// resolve_conj and resolve_neg: what `tolist` and `numpy` call before they read the memory.
+/// What reads a tensor's memory without another operator: `tolist` and `numpy` behind resolve_conj
+/// and resolve_neg, and functions of torch made of operators.
+constexpr const char* kReaders[] = {"resolve_conj",
+                                    "resolve_neg",
+                                    "tensor_split.tensor_indices_or_sections",
+                                    "ctc_loss.Tensor",
+                                    "lstm.data",
+                                    "gru.data",
+                                    "rnn_tanh.data",
+                                    "rnn_relu.data",
+                                    "_pad_packed_sequence",
+                                    "histogramdd",
+                                    "_histogramdd_bin_edges"};
+
 void on_look_at_memory(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* stack) {
   Session::serve(overload, *stack);
+  const torch::NotIntercepted scope;  // what it makes on the way it reads as well
   overload.redispatchBoxed(keys & after(kAbove), stack);
 }
 
@@ -83,8 +97,7 @@ void register_interception() {
   libraries->push_back(library_for(kAbove, "_"));
   libraries->back().fallback(::torch::CppFunction::makeFallthrough());
   libraries->push_back(library_for(kAbove, "aten"));
-  libraries->back().impl("resolve_conj", boxed<on_look_at_memory>());
-  libraries->back().impl("resolve_neg", boxed<on_look_at_memory>());
+  for (const char* name : kReaders) libraries->back().impl(name, boxed<on_look_at_memory>());
 }
 
 void intercept(Session* session) {

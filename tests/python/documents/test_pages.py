@@ -142,7 +142,7 @@ def public_functions():
 @pytest.mark.parametrize("function", public_functions())
 def test_docstring_names_every_argument_and_the_result(function):
     text = inspect.getdoc(function)
-    arguments = text.split("Args:")[1].split("Returns:")[0]
+    arguments = text.partition("Args:")[2].partition("Returns:")[0]
     for name in inspect.signature(function).parameters:
         assert re.search(rf"^    {name}: ", arguments, re.MULTILINE), name
     assert "Returns:" in text
