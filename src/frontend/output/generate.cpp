@@ -102,6 +102,8 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       const size_t known = varying.size();
       varying.insert(interpreter.changed_numbers().begin(), interpreter.changed_numbers().end());
       if (varying.size() == known) return generated;
+    } catch (const OutOfTime&) {  // within a gradient that the program takes itself
+      return out_of_time(interpreter);
     } catch (const Generalise& found) {
       if (TimeBudget::is_spent()) return out_of_time(interpreter);
       if (++generalised == policy::kMostGeneralised)

@@ -121,6 +121,30 @@ def test_passes_stop_as_well():
     assert "not optimised" in reason["sentence"]
 
 
+def derivatives(x):
+    x = x.detach().requires_grad_()
+    (first,) = torch.autograd.grad(torch.sin(x).pow(3).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad((first * first).sum(), x, create_graph=True)
+    (third,) = torch.autograd.grad((second * first).sum(), x)
+    return third
+
+
+def test_the_time_may_be_over_anywhere():
+    """Within gradients that the program takes, too: what copies nodes there has no user's line of its own."""
+    x, whole = torch.rand(3), torchjanus.function(derivatives, profile_runs=1)
+    before = testing.work_done()
+    whole(x), whole(x)
+    work = testing.work_done() - before
+    assert whole.stats()["hits"] == 1
+    options.generation_limit = 1
+    for done in range(2, 60):
+        f = torchjanus.function(derivatives, profile_runs=1)
+        testing.simulate_work(60 / (done * work))
+        for _ in range(2):
+            assert torch.equal(f(x), derivatives(x))
+        assert codes(f) == {"limit"}, done
+
+
 # --- growth --------------------------------------------------------------------------------------
 
 
