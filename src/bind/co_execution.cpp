@@ -1,7 +1,6 @@
 #include "bind/co_execution.h"
 
 #include <exception>
-#include <utility>
 
 #include "base/policy.h"
 #include "base/steady_time.h"
@@ -15,34 +14,10 @@ namespace janus::bind {
 
 namespace {
 
-/// From construction on, this thread's operators are noted; at the end they have all run.
-class LazyScope {
- public:
-  LazyScope() { lazy::intercept(&session_); }
-  ~LazyScope() { end(); }
-  LazyScope(const LazyScope&) = delete;
-  LazyScope& operator=(const LazyScope&) = delete;
-
-  /// May throw what the operators throw.
-  void finish() {
-    end();
-    session_.run_all(lazy::Look::end);
-  }
-  lazy::Session& session() { return session_; }
-
- private:
-  void end() {
-    if (!std::exchange(has_ended_, true)) lazy::intercept(nullptr);
-  }
-
-  lazy::Session& session_ = lazy::Session::of_this_thread();
-  bool has_ended_ = false;
-};
-
 /// False with an exception set if memory runs out at the end of a call.
-bool finishes(LazyScope& scope) {
+bool ends() {
   try {
-    scope.finish();
+    lazy::end();
     return true;
   } catch (const std::exception& error) {
     if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, error.what());
@@ -67,19 +42,19 @@ PyObject* CoExecution::call(PyObject* callee, PyObject* const* arguments, size_t
   const double start = steady_seconds();
   if (!is_lazy) {
     PyObject* const result = PyObject_Vectorcall(callee, arguments, flags, keyword_names);
-    ended(false, steady_seconds() - start, 0, 0);
+    ended(steady_seconds() - start, 0, 0);
     return result;
   }
-  LazyScope scope;
-  const lazy::Session::Progress before = scope.session().progress();
+  lazy::begin();
+  const lazy::Session& session = lazy::Session::of_this_thread();
+  const lazy::Session::Progress before = session.progress();
   PyObject* const result = PyObject_Vectorcall(callee, arguments, flags, keyword_names);
-  if (!finishes(scope)) {
+  if (!ends()) {
     Py_XDECREF(result);
     return nullptr;
   }
-  const lazy::Session::Progress after = scope.session().progress();
-  ended(true, steady_seconds() - start, after.noted - before.noted,
-        after.in_graphs - before.in_graphs);
+  const lazy::Session::Progress after = session.progress();
+  ended(steady_seconds() - start, after.noted - before.noted, after.in_graphs - before.in_graphs);
   return result;
 }
 
@@ -104,7 +79,7 @@ void CoExecution::give_up(std::string_view why) {
   why_not_ = why;
 }
 
-void CoExecution::ended(bool was_lazy, double seconds, uint64_t noted, uint64_t in_graphs) {
+void CoExecution::ended(double seconds, uint64_t noted, uint64_t in_graphs) {
   ++calls_;
   switch (stage_) {
     case Stage::looking:

@@ -36,7 +36,7 @@ class CoExecution {
   enum class Stage { looking, warming, comparing, co_executed, eager };
 
   bool is_next_lazy() const;
-  void ended(bool was_lazy, double seconds, uint64_t noted, uint64_t in_graphs);
+  void ended(double seconds, uint64_t noted, uint64_t in_graphs);
   void give_up(std::string_view why);
 
   Stage stage_ = Stage::looking;

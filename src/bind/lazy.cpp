@@ -15,13 +15,7 @@ namespace janus::bind {
 namespace {
 
 void begin_lazy() {
-  if (options().is_disabled(lazy::kInterceptionSwitch.name)) return;
-  lazy::intercept(&lazy::Session::of_this_thread());
-}
-
-void end_lazy() {
-  lazy::intercept(nullptr);
-  lazy::Session::of_this_thread().run_all(lazy::Look::end);
+  if (!options().is_disabled(lazy::kInterceptionSwitch.name)) lazy::begin();
 }
 
 void synchronize() { lazy::Session::of_this_thread().run_all(lazy::Look::end); }
@@ -56,10 +50,9 @@ bool is_pending(nb::handle tensor) {
 }  // namespace
 
 void bind_lazy(nb::module_& module) {
-  lazy::register_interception();
   watch_torch_methods();
   module.def("begin_lazy", begin_lazy);
-  module.def("end_lazy", end_lazy);
+  module.def("end_lazy", lazy::end);
   module.def("synchronize", synchronize);
   module.def("is_pending", is_pending, nb::arg("tensor"));
   module.def("lazy_counts", lazy_counts);

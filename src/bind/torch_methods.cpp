@@ -119,9 +119,9 @@ void watch_torch_methods() {
   Watched<4>::watch(definition_of(tensor.get(), "numpy"), before_exposure);
   Watched<5>::watch(definition_of(tensor.get(), "data_ptr"), before_exposure);
   Watched<6>::watch(definition_of(storage.get(), "data_ptr"), before_exposure);
-  Watched<9>::watch(definition_of(storage.get(), "resize_"), before_resize);
   Watched<7>::watch(definition_of(core.get(), "_to_dlpack"), before_exposure);
   Watched<8>::watch(definition_of(core.get(), "_to_dlpack_versioned"), before_exposure);
+  Watched<9>::watch(definition_of(storage.get(), "resize_"), before_resize);
 }
 
 }  // namespace janus::bind

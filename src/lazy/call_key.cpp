@@ -95,6 +95,7 @@ void CallParts::read(const OperatorRule& rule, const at::Stack& stack) {
   tensors.clear();
   places.clear();
   numbers.clear();
+  number_places.clear();
   integers_in = false;
   is_known = true;
   words.push_back(reinterpret_cast<uintptr_t>(&rule));
@@ -116,7 +117,7 @@ void CallParts::read(const OperatorRule& rule, const at::Stack& stack) {
           add_tensor(list[k].toTensor(), {static_cast<uint32_t>(i), static_cast<int32_t>(k)});
       }
     } else {
-      add(value, rule.varies[i]);
+      add(value, static_cast<uint32_t>(i), rule.varies[i]);
     }
   }
   const bool may_vary =
@@ -143,6 +144,7 @@ void CallParts::add_tensor(const at::Tensor& tensor, OperandPlace place) {
   if (const auto number = wrapped_number(tensor)) {
     words.push_back(tagged(Tag::wrapped, static_cast<uint64_t>(number->type())));
     numbers.push_back(*number);
+    number_places.push_back({place, true});
     return;
   }
   tensors.push_back(&tensor);
@@ -159,13 +161,14 @@ void CallParts::add_tensor(const at::Tensor& tensor, OperandPlace place) {
   integers_in |= at::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
 }
 
-void CallParts::add_number(const c10::Scalar& number) {
+void CallParts::add_number(const c10::Scalar& number, uint32_t argument) {
   if (number.isSymbolic()) {
     is_known = false;
     return;
   }
   words.push_back(tagged(Tag::number, static_cast<uint64_t>(number.type())));
   numbers.push_back(number);
+  number_places.push_back({{.argument = argument}, false});
 }
 
 template <class List>
@@ -179,9 +182,9 @@ void CallParts::add_numbers(const List& list, uint64_t tag) {
   }
 }
 
-void CallParts::add(const c10::IValue& value, bool varies) {
+void CallParts::add(const c10::IValue& value, uint32_t argument, bool varies) {
   if (varies && value.isScalar()) {
-    add_number(value.toScalar());
+    add_number(value.toScalar(), argument);
   } else if (value.isNone()) {
     words.push_back(tagged(Tag::none));
   } else if (value.isInt()) {

@@ -4,6 +4,7 @@
 
 #include <ATen/core/stack.h>
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,6 +18,13 @@ namespace janus::lazy {
 struct OperandPlace {
   uint32_t argument = 0;
   int32_t element = -1;
+  friend auto operator<=>(const OperandPlace&, const OperandPlace&) = default;
+};
+
+/// A Python number of a call: an argument, or a tensor that stands for one.
+struct NumberPlace {
+  OperandPlace place;
+  bool is_wrapped = false;
 };
 
 /// The parts of a call, kept apart from the stack. Reused from call to call.
@@ -25,6 +33,7 @@ struct CallParts {
   std::vector<const at::Tensor*> tensors;  ///< operands, in the order of arguments
   std::vector<OperandPlace> places;        ///< of the tensors
   std::vector<c10::Scalar> numbers;        ///< Python numbers that may vary
+  std::vector<NumberPlace> number_places;  ///< of the numbers
   bool integers_in = false;
   bool is_known = true;  ///< no argument is of a kind that calls can't be noted with
 
@@ -32,10 +41,10 @@ struct CallParts {
   void read(const OperatorRule& rule, const at::Stack& stack);
 
  private:
-  void add(const c10::IValue& value, bool varies);
+  void add(const c10::IValue& value, uint32_t argument, bool varies);
   void add_tensor(const at::Tensor& tensor, OperandPlace place);
   void add_value(const c10::Scalar& number);
-  void add_number(const c10::Scalar& number);
+  void add_number(const c10::Scalar& number, uint32_t argument);
   template <class List>
   void add_numbers(const List& list, uint64_t tag);
 };

@@ -31,14 +31,12 @@ std::vector<Argument> arguments_of(const CallKind& kind, std::span<Value* const>
                                    std::span<Value* const> numbers) {
   std::vector<Argument> made(kind.arguments.size());
   // Tensors and wrapped numbers of one list come in the order of its elements.
-  std::map<std::pair<uint32_t, int32_t>, Value*> by_place;
-  for (size_t i = 0; i < operands.size(); ++i)
-    by_place[{kind.places[i].argument, kind.places[i].element}] = operands[i];
-  for (size_t i = 0; i < numbers.size(); ++i)
-    by_place[{kind.numbers[i].argument, kind.numbers[i].element}] = numbers[i];
+  std::map<OperandPlace, Value*> by_place;
+  for (size_t i = 0; i < operands.size(); ++i) by_place[kind.places[i]] = operands[i];
+  for (size_t i = 0; i < numbers.size(); ++i) by_place[kind.numbers[i].place] = numbers[i];
   for (const auto& [place, value] : by_place) {
-    made[place.first].values.push_back(value);
-    made[place.first].is_list |= place.second >= 0;
+    made[place.argument].values.push_back(value);
+    made[place.argument].is_list |= place.element >= 0;
   }
   return made;
 }
@@ -47,11 +45,6 @@ graph::DType dtype_of(at::ScalarType type) {
   const auto known = torch::dtype_of(type);
   if (!known) throw NotInGraph("graphs do not have the dtype");
   return *known;
-}
-
-Type type_of(const Geometry& geometry) {
-  return Type::tensor(dtype_of(geometry.dtype),
-                      Shape(geometry.sizes.begin(), geometry.sizes.end()));
 }
 
 AttributeValue attribute_of(const c10::IValue& value, const Parameter& parameter) {
@@ -198,6 +191,11 @@ std::vector<Value*> append_opaque(Builder& builder, const CallKind& kind,
 }
 
 }  // namespace
+
+Type type_of(const Geometry& geometry) {
+  return Type::tensor(dtype_of(geometry.dtype),
+                      Shape(geometry.sizes.begin(), geometry.sizes.end()));
+}
 
 std::vector<Value*> append_call(Builder& builder, const CallKind& kind,
                                 std::span<Value* const> operands, std::span<Value* const> numbers) {

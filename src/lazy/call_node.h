@@ -15,6 +15,9 @@ class NotInGraph : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Of the tensor with that geometry. Throws NotInGraph.
+graph::Type type_of(const Geometry& geometry);
+
 /// Values of the call's results, those of written operands included (their new values); null for
 /// undefined ones. Behind them, new values of operands that are written without saying so
 /// (OperatorRule::unsaid). `operands` as kind.places, `numbers` as kind.numbers. Throws NotInGraph.

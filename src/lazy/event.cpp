@@ -40,15 +40,15 @@ at::Tensor wrapped(const c10::Scalar& number) {
   return made;
 }
 
-void put(std::vector<c10::IValue>& arguments, uint32_t argument, int32_t element,
-         c10::IValue value) {
-  c10::IValue& place = arguments[argument];
-  if (element < 0)
-    place = std::move(value);
-  else if (place.isTensorList())
-    place.toTensorList().set(static_cast<size_t>(element), value.toTensor());
+void put(std::vector<c10::IValue>& arguments, OperandPlace place, c10::IValue value) {
+  c10::IValue& argument = arguments[place.argument];
+  const auto element = static_cast<size_t>(place.element);
+  if (place.element < 0)
+    argument = std::move(value);
+  else if (argument.isTensorList())
+    argument.toTensorList().set(element, value.toTensor());
   else
-    place.toOptionalTensorList().set(static_cast<size_t>(element), value.toTensor());
+    argument.toOptionalTensorList().set(element, value.toTensor());
 }
 
 /// The arguments with lists of their own.
@@ -71,14 +71,13 @@ void run_eagerly(const Event& event) {
   std::vector<c10::IValue> stack = copied(kind.arguments);
   for (size_t i = 0; i < event.operands.size(); ++i) {
     const Event::Operand& operand = event.operands[i];
-    put(stack, kind.places[i].argument, kind.places[i].element,
+    put(stack, kind.places[i],
         tensor_in(operand.node->contents(), kind.operands[i], operand.offset));
   }
   for (size_t i = 0; i < event.numbers.size(); ++i) {
-    const CallKind::NumberPlace& place = kind.numbers[i];
-    const c10::Scalar& number = event.numbers[i];
-    put(stack, place.argument, place.element,
-        place.is_wrapped ? c10::IValue(wrapped(number)) : c10::IValue(number));
+    const NumberPlace& number = kind.numbers[i];
+    const c10::Scalar& value = event.numbers[i];
+    put(stack, number.place, number.is_wrapped ? c10::IValue(wrapped(value)) : c10::IValue(value));
   }
   kind.rule->overload.callBoxed(&stack);
   size_t next = 0;

@@ -44,11 +44,6 @@ struct CallKind {
   /// How the arguments that events have are put together, in order.
   std::vector<OperandPlace> places;
   std::vector<Geometry> operands;  ///< as places
-  struct NumberPlace {
-    uint32_t argument = 0;
-    int32_t element = -1;
-    bool is_wrapped = false;
-  };
   std::vector<NumberPlace> numbers;
   std::vector<ResultShape> results;  ///< for each result; empty shapes of written operands
   bool can_wait = false;

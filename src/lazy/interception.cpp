@@ -3,6 +3,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
+#include <mutex>
 #include <vector>
 
 #include "lazy/operator_rule.h"
@@ -79,15 +80,9 @@ template <void (*function)(const OperatorHandle&, DispatchKeySet, at::Stack*)>
   return ::torch::Library(::torch::Library::IMPL, name_space, key, __FILE__, __LINE__);
 }
 
-void include(DispatchKey key, bool is_included) {
-  c10::impl::tls_set_dispatch_key_included(key, is_included);
-}
-
-}  // namespace
-
-void register_interception() {
+/// Registers the fallbacks, which touches every operator of torch: at the first use.
+void register_fallbacks() {
   static auto* const libraries = new std::vector<::torch::Library>;
-  if (!libraries->empty()) return;
   set_materializer([](c10::StorageImpl* storage) { Session::serve_pointer(*storage); });
   torch::set_settle_pending([] { Session::of_this_thread().run_all(Look::function); });
   libraries->push_back(library_for(kBelow, "_"));
@@ -102,10 +97,23 @@ void register_interception() {
 
 void intercept(Session* session) {
   session_of_thread = session;
-  include(kBelow, session != nullptr);
-  include(kAbove, session != nullptr);
+  c10::impl::tls_set_dispatch_key_included(kBelow, session != nullptr);
+  c10::impl::tls_set_dispatch_key_included(kAbove, session != nullptr);
+}
+
+}  // namespace
+
+void begin() {
+  static std::once_flag once;
+  std::call_once(once, register_fallbacks);
+  intercept(&Session::of_this_thread());
   // Tensors keep the key of the wrapper when the session has ended.
   c10::impl::tls_set_dispatch_key_excluded(kWrapper, true);
+}
+
+void end() {
+  intercept(nullptr);
+  Session::of_this_thread().run_all(Look::end);
 }
 
 }  // namespace janus::lazy

@@ -10,15 +10,12 @@
 
 namespace janus::lazy {
 
-class Session;
-
 inline constexpr Switch kInterceptionSwitch{
     "interception", "operators can be noted before they run; off: torchjanus.lazy() does nothing"};
 
-/// Registers the fallbacks. Called once at start-up.
-void register_interception();
-
-/// Switches the interception of this thread's operators on, for a session, or off (null).
-void intercept(Session* session);
+/// Notes this thread's operators from here on, in its session.
+void begin();
+/// Ends that. All that is noted has run then, unless it throws what the operators throw.
+void end();
 
 }  // namespace janus::lazy

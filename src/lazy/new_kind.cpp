@@ -31,28 +31,6 @@ std::vector<c10::IValue> constants_of(std::span<const c10::IValue> arguments,
   return made;
 }
 
-std::vector<CallKind::NumberPlace> number_places(std::span<const c10::IValue> arguments,
-                                                 const OperatorRule& rule) {
-  std::vector<CallKind::NumberPlace> places;
-  const auto look = [&](const at::Tensor& tensor, size_t argument, int32_t element) {
-    if (tensor.defined() && wrapped_number(tensor))
-      places.push_back({static_cast<uint32_t>(argument), element, true});
-  };
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const c10::IValue& value = arguments[i];
-    if (value.isTensor()) {
-      look(value.toTensor(), i, -1);
-    } else if (value.isTensorList() || value.isOptionalTensorList()) {
-      const auto list = value.toListRef();
-      for (size_t k = 0; k < list.size(); ++k)
-        if (list[k].isTensor()) look(list[k].toTensor(), i, static_cast<int32_t>(k));
-    } else if (rule.varies[i] && value.isScalar()) {
-      places.push_back({static_cast<uint32_t>(i), -1, false});
-    }
-  }
-  return places;
-}
-
 /// What to know of the results; nothing if results of this kind can't be made later.
 std::optional<std::vector<ResultShape>> result_shapes(
     const OperatorRule& rule, std::span<const c10::IValue> results,
@@ -84,13 +62,12 @@ NewKind::NewKind(const OperatorRule& rule, const CallParts& parts, const at::Sta
   kind_->rule = &rule;
   kind_->key = parts.words;
   kind_->places = parts.places;
+  kind_->numbers = parts.number_places;
   for (const at::Tensor* tensor : parts.tensors) {
     kind_->operands.push_back(Geometry::of(*tensor));
     operands_.push_back(*tensor);
   }
-  const auto arguments = std::span(stack).last(rule.writes.size());
-  kind_->arguments = constants_of(arguments, rule);
-  kind_->numbers = number_places(arguments, rule);
+  kind_->arguments = constants_of(std::span(stack).last(rule.writes.size()), rule);
 }
 
 std::unique_ptr<CallKind> NewKind::with_results(const at::Stack& stack) && {

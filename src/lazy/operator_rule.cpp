@@ -1,17 +1,17 @@
 #include "lazy/operator_rule.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "ops/list.h"
+#include "torch/certain.h"
 #include "torch/operator_facts.h"
 
 namespace janus::lazy {
@@ -43,137 +43,30 @@ constexpr std::string_view kReadsNothing[] = {"empty_like", "new_empty", "new_em
                                               "_unsafe_view", "is_same_size"};
 
 /// Operators that never raise for what their operands hold, of all overloads or of the one that is
-/// named, beside those of which the graph's own operator says so.
-constexpr std::string_view kHarmless[] = {"gelu_backward",
-                                          "sigmoid_backward",
-                                          "tanh_backward",
-                                          "silu_backward",
-                                          "mish_backward",
-                                          "elu_backward",
-                                          "leaky_relu_backward",
-                                          "hardtanh_backward",
-                                          "hardsigmoid_backward",
-                                          "hardswish_backward",
-                                          "softplus_backward",
-                                          "softshrink",
-                                          "softshrink_backward",
-                                          "hardshrink",
-                                          "hardshrink_backward",
-                                          "log_sigmoid_forward",
-                                          "log_sigmoid_backward",
-                                          "glu",
-                                          "glu_backward",
-                                          "_prelu_kernel",
-                                          "_prelu_kernel_backward",
-                                          "mse_loss_backward",
-                                          "smooth_l1_loss_backward",
-                                          "huber_loss_backward",
-                                          "native_group_norm",
-                                          "native_group_norm_backward",
-                                          "upsample_nearest1d",
-                                          "upsample_nearest1d_backward",
-                                          "upsample_nearest2d",
-                                          "upsample_nearest2d_backward",
-                                          "upsample_nearest3d",
-                                          "upsample_nearest3d_backward",
-                                          "upsample_linear1d",
-                                          "upsample_linear1d_backward",
-                                          "upsample_bilinear2d",
-                                          "upsample_bilinear2d_backward",
-                                          "upsample_bicubic2d",
-                                          "upsample_bicubic2d_backward",
-                                          "reflection_pad1d",
-                                          "reflection_pad1d_backward",
-                                          "reflection_pad2d",
-                                          "reflection_pad2d_backward",
-                                          "replication_pad1d",
-                                          "replication_pad1d_backward",
-                                          "replication_pad2d",
-                                          "replication_pad2d_backward",
-                                          "any",
-                                          "all",
-                                          "norm",
-                                          "linalg_vector_norm",
-                                          "std",
-                                          "var",
-                                          "std_mean",
-                                          "var_mean",
-                                          "cumprod",
-                                          "logcumsumexp",
-                                          "logaddexp",
-                                          "logaddexp2",
-                                          "grid_sampler_2d",
-                                          "grid_sampler_2d_backward",
-                                          "avg_pool3d",
-                                          "avg_pool3d_backward",
-                                          "im2col",
-                                          "col2im",
-                                          "nan_to_num",
-                                          "hypot",
-                                          "_weight_norm_interface",
-                                          "_weight_norm_interface_backward",
-                                          "addr",
-                                          "lerp",
-                                          "sgn",
-                                          "diag_embed",
-                                          "trace",
-                                          "unfold_backward",
-                                          "mean",
-                                          "sum",
-                                          "_to_copy",
-                                          "clone",
-                                          "copy",
-                                          "zero",
-                                          "fill",
-                                          "masked_fill",
-                                          "where",
-                                          "add",
-                                          "sub",
-                                          "rsub",
-                                          "mul",
-                                          "addcmul",
-                                          "eq",
-                                          "ne",
-                                          "lt",
-                                          "le",
-                                          "gt",
-                                          "ge",
-                                          "logical_and",
-                                          "logical_or",
-                                          "logical_xor",
-                                          "logical_not",
-                                          "bitwise_and",
-                                          "bitwise_or",
-                                          "bitwise_xor",
-                                          "bitwise_not",
-                                          "maximum",
-                                          "minimum",
-                                          "clamp",
-                                          "clamp_min",
-                                          "clamp_max",
-                                          "neg",
-                                          "abs",
-                                          "sign",
-                                          "cat",
-                                          "stack",
-                                          "tril",
-                                          "triu",
-                                          "flip",
-                                          "roll",
-                                          "repeat",
-                                          "cumsum",
-                                          "argmax",
-                                          "argmin",
-                                          "amax",
-                                          "amin",
-                                          "max",
-                                          "min",
-                                          "arange",
-                                          "div.Tensor",
-                                          "div.Scalar",
-                                          "native_batch_norm_backward",
-                                          "_scaled_dot_product_flash_attention_for_cpu",
-                                          "_scaled_dot_product_flash_attention_for_cpu_backward"};
+/// named, beside those of which the graph's own operator says so. Separated by spaces.
+constexpr std::string_view kHarmless =
+    "gelu_backward sigmoid_backward tanh_backward silu_backward mish_backward elu_backward "
+    "leaky_relu_backward hardtanh_backward hardsigmoid_backward hardswish_backward "
+    "softplus_backward softshrink softshrink_backward hardshrink hardshrink_backward "
+    "log_sigmoid_forward log_sigmoid_backward glu glu_backward _prelu_kernel "
+    "_prelu_kernel_backward mse_loss_backward smooth_l1_loss_backward huber_loss_backward "
+    "native_group_norm native_group_norm_backward upsample_nearest1d "
+    "upsample_nearest1d_backward upsample_nearest2d upsample_nearest2d_backward "
+    "upsample_nearest3d upsample_nearest3d_backward upsample_linear1d "
+    "upsample_linear1d_backward upsample_bilinear2d upsample_bilinear2d_backward "
+    "upsample_bicubic2d upsample_bicubic2d_backward reflection_pad1d "
+    "reflection_pad1d_backward reflection_pad2d reflection_pad2d_backward replication_pad1d "
+    "replication_pad1d_backward replication_pad2d replication_pad2d_backward any all norm "
+    "linalg_vector_norm std var std_mean var_mean cumprod logcumsumexp logaddexp logaddexp2 "
+    "grid_sampler_2d grid_sampler_2d_backward avg_pool3d avg_pool3d_backward im2col col2im "
+    "nan_to_num hypot _weight_norm_interface _weight_norm_interface_backward addr lerp sgn "
+    "diag_embed trace unfold_backward mean sum _to_copy clone copy zero fill masked_fill "
+    "where add sub rsub mul addcmul eq ne lt le gt ge logical_and logical_or logical_xor "
+    "logical_not bitwise_and bitwise_or bitwise_xor bitwise_not maximum minimum clamp "
+    "clamp_min clamp_max neg abs sign cat stack tril triu flip roll repeat cumsum argmax "
+    "argmin amax amin max min arange div.Tensor div.Scalar native_batch_norm_backward "
+    "_scaled_dot_product_flash_attention_for_cpu "
+    "_scaled_dot_product_flash_attention_for_cpu_backward";
 
 /// Operators on floats for which any number is as good as another, in all overloads.
 constexpr std::string_view kTakesAnyNumber[] = {
@@ -205,19 +98,35 @@ const graph::OpDef* native_of(const std::string& overload) {
                                                                          : named(base + ".Tensor");
 }
 
+/// "add_" of aten::add_.Tensor.
+std::string_view base_name(const c10::FunctionSchema& schema) {
+  return std::string_view(schema.name()).substr(std::string_view("aten::").size());
+}
+
 /// "add" of aten::add.Tensor and aten::add_.Tensor.
 std::string_view family_of(const c10::FunctionSchema& schema) {
-  std::string_view name = std::string_view(schema.name()).substr(std::string_view("aten::").size());
+  std::string_view name = base_name(schema);
   if (name.ends_with('_')) name.remove_suffix(1);
   return name;
 }
 
+/// "add.Tensor" of "add" and the schema of aten::add_.Tensor.
+std::string overload_of(std::string_view name, const c10::FunctionSchema& schema) {
+  std::string overload(name);
+  if (!schema.overload_name().empty()) overload += "." + schema.overload_name();
+  return overload;
+}
+
+/// Whether `name` is one of the `names`, which spaces separate.
+bool is_among(std::string_view name, std::string_view names) {
+  return std::ranges::any_of(std::views::split(names, ' '), [&](const auto& each) {
+    return std::string_view(each.begin(), each.end()) == name;
+  });
+}
+
 bool is_harmless(const c10::FunctionSchema& schema) {
-  std::string name(family_of(schema));
-  const auto is_listed = [&] { return std::ranges::find(kHarmless, name) != std::end(kHarmless); };
-  if (is_listed()) return true;
-  name += "." + schema.overload_name();
-  return is_listed();
+  const std::string_view family = family_of(schema);
+  return is_among(family, kHarmless) || is_among(overload_of(family, schema), kHarmless);
 }
 
 struct NamedIndexRule {
@@ -233,19 +142,10 @@ constexpr NamedIndexRule kIndexRules[] = {
     {"nll_loss_backward", {.indices = 2, .bounded_by = 1, .dimension = -1, .ignored = 5}},
 };
 
-std::string name_of(const c10::FunctionSchema& schema) {
-  std::string name = schema.name().substr(std::string_view("aten::").size());
-  if (!schema.overload_name().empty()) name += "." + schema.overload_name();
-  return name;
-}
-
-/// "add_.Tensor" is "add.Tensor" in place; nothing of what has no such form.
-std::optional<std::string> out_of_place(const c10::FunctionSchema& schema) {
-  std::string name = schema.name().substr(std::string_view("aten::").size());
-  if (!name.ends_with("_") || name.ends_with("__")) return std::nullopt;
-  name.pop_back();
-  if (!schema.overload_name().empty()) name += "." + schema.overload_name();
-  return name;
+/// As "add_" does, the form in place of "add", but not "__iand__".
+bool name_says_in_place(const c10::FunctionSchema& schema) {
+  const std::string_view name = base_name(schema);
+  return name.ends_with('_') && !name.ends_with("__");
 }
 
 bool is_kind(const c10::Argument& argument, c10::TypeKind wanted) {
@@ -328,7 +228,8 @@ Treatment treatment_of(const OperatorHandle& overload, const OperatorRule& rule)
   const bool is_view = std::ranges::any_of(
       schema.returns(), [](const c10::Argument& result) { return result.alias_info() != nullptr; });
   if (is_view && !is_written && !overload.hasTag(at::Tag::inplace_view)) return Treatment::view;
-  if (std::ranges::find(kReadsNothing, name_of(schema)) != std::end(kReadsNothing))
+  if (std::ranges::find(kReadsNothing, overload_of(base_name(schema), schema)) !=
+      std::end(kReadsNothing))
     return Treatment::view;
   const bool is_known = rule.native != nullptr || is_harmless(schema);
   return is_known && can_wait(overload) ? Treatment::note : Treatment::run;
@@ -343,17 +244,18 @@ OperatorRule make_rule(const OperatorHandle& overload) {
     rule.varies.push_back(!is_factory && is_kind(argument, c10::TypeKind::NumberType));
   }
   if (!schema.name().starts_with("aten::")) return rule;
-  const std::string name = name_of(schema);
+  const std::string name = overload_of(base_name(schema), schema);
   rule.takes_any_number =
       std::ranges::find(kTakesAnyNumber, family_of(schema)) != std::end(kTakesAnyNumber);
   const bool is_written = std::ranges::count(rule.writes, true) > 0;
   if (!is_written) {
     rule.native = native_of(name);
-  } else if (const auto base = out_of_place(schema); base && rule.writes.front()) {
+  } else if (name_says_in_place(schema) && rule.writes.front()) {
+    const std::string_view family = family_of(schema);
     const graph::OpDef* const own = native_of(name);
-    rule.native = own == nullptr ? native_of(*base) : own;
+    rule.native = own == nullptr ? native_of(overload_of(family, schema)) : own;
     rule.functional = c10::Dispatcher::singleton().findSchema(
-        {schema.name().substr(0, schema.name().size() - 1), schema.overload_name()});
+        {"aten::" + std::string(family), schema.overload_name()});
   }
   rule.unsaid = unsaid_writes(schema);
   for (const auto& each : rule.unsaid) rule.writes[each.argument] = true;
@@ -396,11 +298,8 @@ bool never_raises(const OperatorRule& rule, bool integers_in, bool integers_out)
     case Raises::outside_part:
     case Raises::outside_place:
       return true;
-    case Raises::never_for_floats:
-    case Raises::integer_zero:
-      return !integers_in;
     default:
-      return rule.native->is(Trait::elementwise) && (!integers_in || !integers_out);
+      return torch::is_safe_for_elements(*rule.native, integers_in, integers_out);
   }
 }
 

@@ -1,12 +1,12 @@
 #include "lazy/segment_graph.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/check.h"
 #include "lazy/call_node.h"
 #include "lazy/view_chain.h"
 #include "ops/list.h"
-#include "torch/tensor.h"
 
 namespace janus::lazy {
 
@@ -16,12 +16,6 @@ using graph::Type;
 using graph::Value;
 
 namespace {
-
-Type type_of(const Geometry& geometry) {
-  const auto dtype = torch::dtype_of(geometry.dtype);
-  if (!dtype) throw NotInGraph("graphs do not have the dtype");
-  return Type::tensor(*dtype, Shape(geometry.sizes.begin(), geometry.sizes.end()));
-}
 
 class Generator {
  public:
@@ -61,10 +55,8 @@ class Generator {
         if (!segment_.storages[number].is_written) continue;
         const Geometry& geometry = event->kind->operands[k];
         State& state = states_[number];
-        if (!state.geometry.sizes.empty() || has_cell_.contains(number)) {
-          if (count_of(geometry) <= count_of(state.geometry)) continue;
-        }
-        has_cell_.insert(number);
+        const bool is_first = has_cell_.insert(number).second;
+        if (!is_first && count_of(geometry) <= count_of(state.geometry)) continue;
         state.geometry = geometry;
         state.offset = event->operands[k].offset;
       }
@@ -123,7 +115,7 @@ class Generator {
   Value* number(const c10::Scalar& value) {
     const size_t position = numbers_++;
     if (value.isComplex()) throw NotInGraph("a number is complex");
-    if (position >= varying_.size() || !varying_[position]) {
+    if (!varying_[position]) {
       if (value.isFloatingPoint()) return builder_.constant(value.toDouble());
       if (value.isBoolean()) return builder_.constant(value.toBool());
       return builder_.constant(value.toLong());

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
@@ -36,10 +37,8 @@ std::vector<Session*> all_sessions() {
   return all;
 }
 
-std::span<const c10::IValue> arguments_of(const c10::OperatorHandle& overload,
-                                          const at::Stack& stack) {
-  const size_t count = overload.schema().arguments().size();
-  return std::span(stack).last(count);
+std::span<const c10::IValue> arguments_of(const OperatorRule& rule, const at::Stack& stack) {
+  return std::span(stack).last(rule.writes.size());
 }
 
 template <class Visit>
@@ -89,7 +88,12 @@ class Session::Walk {
     return listed(marked);
   }
   std::vector<size_t> needed_for_all() const { return listed(live_); }
-  bool is_live(size_t call) const { return live_[call]; }
+  /// The calls that somebody needs later, once those are `done`.
+  std::vector<size_t> rest(std::span<const size_t> done) const {
+    std::vector<bool> marked = live_;
+    for (const size_t call : done) marked[call] = false;
+    return listed(marked);
+  }
 
  private:
   struct Edge {
@@ -109,7 +113,6 @@ class Session::Walk {
   void add(size_t index) {
     const auto call = static_cast<uint32_t>(index);
     const Event& event = log_[index];
-    first_edge_.push_back(edges_.size());
     for (size_t k = 0; k < event.operands.size(); ++k) {
       StorageNode& node = *event.operands[k].node;
       enter(node);
@@ -157,7 +160,6 @@ class Session::Walk {
   std::vector<StorageNode*> nodes_;
   std::vector<std::vector<uint32_t>> readers_;
   std::vector<Edge> edges_;  ///< by `from`, ascending; they all lead back
-  std::vector<size_t> first_edge_;
   std::vector<bool> live_;
 };
 
@@ -207,7 +209,7 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
 void Session::run_at_once(const OperatorRule& rule, at::Stack& stack,
                           c10::function_ref<void()> run) {
   at_once_.fetch_add(1, std::memory_order_relaxed);
-  const auto arguments = std::span(stack).last(rule.writes.size());
+  const auto arguments = arguments_of(rule, stack);
   bool is_any_watched = false;
   for_each_watched(arguments, [&](const c10::StorageImpl&, size_t) { is_any_watched = true; });
   if (!is_any_watched) return run();
@@ -241,7 +243,7 @@ bool Session::may_wait(const CallKind& kind, const at::Stack& stack) {
   const OperatorRule& rule = *kind.rule;
   if (rule.is_in_place() && overlaps_itself(kind)) return false;
   if (rule.needs_own_indices && !indices_are_own()) return false;
-  return !rule.indices || indices_fit(rule, arguments_of(rule.overload, stack));
+  return !rule.indices || indices_fit(rule, arguments_of(rule, stack));
 }
 
 /// Whether a written operand lies in the memory of another one, but not in the same place: where
@@ -367,7 +369,7 @@ StorageNode::Pointer Session::node_of(const at::Tensor& tensor) {
 
 void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack) {
   const OperatorRule& rule = rule_of(overload);
-  const auto arguments = arguments_of(overload, stack);
+  const auto arguments = arguments_of(rule, stack);
   const bool is_known = overload.schema().name().starts_with("aten::");
   for (Session* session : all_sessions()) {
     const std::lock_guard lock(session->mutex_);
@@ -436,14 +438,16 @@ void Session::run_all(Look look) {
   run(needed, walk);
 }
 
-void Session::run(const std::vector<size_t>& calls, const Walk& walk) {
+void Session::run(std::span<const size_t> calls, const Walk& walk) {
   std::vector<const Event*> events;
   for (const size_t call : calls) {
     events.push_back(&log_[call]);
     for (const Event::Operand& each : log_[call].operands)
       if (!each.node->is_pending()) each.node->unwatch();
   }
-  const std::unordered_set<const StorageNode*> used_later = used_by_rest(calls, walk);
+  std::unordered_set<const StorageNode*> used_later;
+  for (const size_t call : walk.rest(calls))
+    for (const Event::Operand& each : log_[call].operands) used_later.insert(each.node.get());
   const Segment segment(std::move(events),
                         [&](const StorageNode& node) { return used_later.contains(&node); });
   size_t done = 0;
@@ -454,38 +458,17 @@ void Session::run(const std::vector<size_t>& calls, const Walk& walk) {
   } catch (...) {  // memory ran out: what is left may run later, but not for ever
     is_running_ = false;
     if (done < calls.size() && std::exchange(log_[calls[done]].has_failed, true)) ++done;
-    keep_rest(std::span(calls).first(done), walk);
+    keep_rest(calls.first(done), walk);
     throw;
   }
   is_running_ = false;
   keep_rest(calls, walk);
 }
 
-std::unordered_set<const StorageNode*> Session::used_by_rest(const std::vector<size_t>& calls,
-                                                             const Walk& walk) const {
-  std::unordered_set<const StorageNode*> used;
-  auto next = calls.begin();
-  for (size_t i = 0; i < log_.size(); ++i) {
-    if (next != calls.end() && *next == i) {
-      ++next;
-    } else if (walk.is_live(i)) {
-      for (const Event::Operand& each : log_[i].operands) used.insert(each.node.get());
-    }
-  }
-  return used;
-}
-
 void Session::keep_rest(std::span<const size_t> done, const Walk& walk) {
   std::deque<Event> rest;
-  auto next = done.begin();
-  for (size_t i = 0; i < log_.size(); ++i) {
-    if (next != done.end() && *next == i)
-      ++next;
-    else if (walk.is_live(i))
-      rest.push_back(std::move(log_[i]));
-    else
-      ++counts_.never_run;
-  }
+  for (const size_t call : walk.rest(done)) rest.push_back(std::move(log_[call]));
+  counts_.never_run += log_.size() - done.size() - rest.size();
   log_.swap(rest);
   std::unordered_map<const c10::StorageImpl*, StorageNode::Pointer> still;
   pending_bytes_ = 0;
@@ -496,8 +479,7 @@ void Session::keep_rest(std::span<const size_t> done, const Walk& walk) {
       each.node->watch();
       still.emplace(each.node->address(), each.node);
     }
-    for (size_t i = 0; i < event.kind->results.size(); ++i)
-      pending_bytes_ += event.kind->results[i].bytes;
+    for (const ResultShape& result : event.kind->results) pending_bytes_ += result.bytes;
   }
   for (const auto& [address, node] : ready_nodes_)
     if (!still.contains(address)) node->release();

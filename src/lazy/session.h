@@ -7,6 +7,7 @@
 #pragma once
 
 #include <ATen/core/stack.h>
+#include <c10/util/FunctionRef.h>
 
 #include <atomic>
 #include <cstdint>
@@ -18,10 +19,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
-
-#include <c10/util/FunctionRef.h>
 
 #include "base/options.h"
 #include "lazy/event.h"
@@ -113,9 +111,7 @@ class Session {
   /// Whether anything had to run.
   bool serve(std::span<const Wanted> wanted, Look look);
   void count(Look look);
-  void run(const std::vector<size_t>& calls, const Walk& walk);
-  std::unordered_set<const StorageNode*> used_by_rest(const std::vector<size_t>& calls,
-                                                      const Walk& walk) const;
+  void run(std::span<const size_t> calls, const Walk& walk);
   void keep_rest(std::span<const size_t> done, const Walk& walk);
 
   mutable std::recursive_mutex mutex_;

@@ -48,11 +48,13 @@ bool fails_only_for_memory(const Node& node) {
     default:
       break;
   }
-  // Integers may be divided by zero, or have negative exponents.
-  const bool is_plain = std::ranges::none_of(node.inputs, has_integers);
-  if (node.op->is(Trait::elementwise))
-    return is_plain || std::ranges::none_of(node.outputs, has_integers);
-  return is_plain && raises == Raises::never_for_floats;
+  return is_safe_for_elements(*node.op, std::ranges::any_of(node.inputs, has_integers),
+                              std::ranges::any_of(node.outputs, has_integers));
+}
+
+bool is_safe_for_elements(const graph::OpDef& op, bool integers_in, bool integers_out) {
+  if (op.is(Trait::elementwise)) return !integers_in || !integers_out;
+  return !integers_in && graph::raises_of(op) == Raises::never_for_floats;
 }
 
 }  // namespace janus::torch

@@ -10,4 +10,9 @@ namespace janus::torch {
 /// `embedding` does at its indices).
 bool fails_only_for_memory(const graph::Node& node);
 
+/// Whether nothing that the operands hold makes the operator raise, by the kinds of their elements
+/// alone: integers may be divided by zero, or have negative exponents. `integers_in`,
+/// `integers_out`: whether it takes or gives tensors of integers.
+bool is_safe_for_elements(const graph::OpDef& op, bool integers_in, bool integers_out);
+
 }  // namespace janus::torch
