@@ -58,6 +58,30 @@ void before_resize(PyObject* self, PyObject* /*arguments*/) {
     lazy::Session::serve_pointer(*THPStorage_Unpack(self).unsafeGetStorageImpl());
 }
 
+void make_ordinary(PyObject* object) {
+  if (object == nullptr) return;
+  if (PyTuple_Check(object)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+      make_ordinary(PyTuple_GET_ITEM(object, i));
+  } else if (THPVariable_Check(object)) {
+    const at::Tensor& tensor = THPVariable_Unpack(object);
+    if (!tensor.defined() || !tensor.key_set().has(torch::kLazyTensor)) return;
+    lazy::Session::settle(*tensor.storage().unsafeGetStorageImpl());
+    torch::remove_lazy_key(*tensor.unsafeGetTensorImpl());
+  }
+}
+
+/// `new`, `type` and `isinstance(x, torch.DoubleTensor)` ask a tensor's keys for its device.
+void before_asking_for_device(PyObject* self, PyObject* arguments) {
+  make_ordinary(self);
+  make_ordinary(arguments);
+}
+
+void before_new_tensor(PyObject* self, PyObject* arguments) {
+  make_ordinary(self);
+  before_conversion(self, arguments);
+}
+
 using Before = void (*)(PyObject*, PyObject*);
 
 /// One function of torch's. Functions of C have no place for data, so each has code of its own.
@@ -115,13 +139,18 @@ void watch_torch_methods() {
   Watched<0>::watch(definition_of(torch.get(), "tensor"), before_conversion);
   Watched<1>::watch(definition_of(torch.get(), "as_tensor"), before_conversion);
   Watched<2>::watch(definition_of(torch.get(), "asarray"), before_conversion);
-  Watched<3>::watch(definition_of(tensor.get(), "new_tensor"), before_conversion);
+  Watched<3>::watch(definition_of(tensor.get(), "new_tensor"), before_new_tensor);
   Watched<4>::watch(definition_of(tensor.get(), "numpy"), before_exposure);
   Watched<5>::watch(definition_of(tensor.get(), "data_ptr"), before_exposure);
   Watched<6>::watch(definition_of(storage.get(), "data_ptr"), before_exposure);
   Watched<7>::watch(definition_of(core.get(), "_to_dlpack"), before_exposure);
   Watched<8>::watch(definition_of(core.get(), "_to_dlpack_versioned"), before_exposure);
   Watched<9>::watch(definition_of(storage.get(), "resize_"), before_resize);
+  Watched<10>::watch(definition_of(tensor.get(), "new"), before_asking_for_device);
+  Watched<11>::watch(definition_of(tensor.get(), "type"), before_asking_for_device);
+  const python::Object legacy = python::check(PyObject_GetAttrString(torch.get(), "DoubleTensor"));
+  auto* const kind_of_types = reinterpret_cast<PyObject*>(Py_TYPE(legacy.get()));
+  Watched<12>::watch(definition_of(kind_of_types, "__instancecheck__"), before_asking_for_device);
 }
 
 }  // namespace janus::bind

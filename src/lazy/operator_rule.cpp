@@ -37,10 +37,15 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
 constexpr std::string_view kWithNumbers[] = {"add", "sub", "mul", "div",  "eq",   "ne",       "lt",
                                              "le",  "gt",  "ge",  "rsub", "fmod", "remainder"};
 
-/// Operators that read no element of their operands: they look at sizes only, or share memory
-/// although their schema doesn't say so.
-constexpr std::string_view kReadsNothing[] = {"empty_like", "new_empty", "new_empty_strided",
+/// Operators that read no element of their operands, but look at sizes only, or share memory
+/// although their schema doesn't say so. They need not be noted.
+constexpr std::string_view kLooksAtSizes[] = {"empty_like", "new_empty", "new_empty_strided",
                                               "_unsafe_view", "is_same_size"};
+
+/// The same of operators that are noted, or draw random numbers.
+constexpr std::string_view kMakesAlike[] = {"new_zeros",  "new_ones",   "new_full",
+                                            "zeros_like", "ones_like",  "full_like",
+                                            "rand_like",  "randn_like", "randint_like"};
 
 /// Operators that never raise for what their operands hold, of all overloads or of the one that is
 /// named, beside those of which the graph's own operator says so. Separated by spaces.
@@ -228,8 +233,8 @@ Treatment treatment_of(const OperatorHandle& overload, const OperatorRule& rule)
   const bool is_view = std::ranges::any_of(
       schema.returns(), [](const c10::Argument& result) { return result.alias_info() != nullptr; });
   if (is_view && !is_written && !overload.hasTag(at::Tag::inplace_view)) return Treatment::view;
-  if (std::ranges::find(kReadsNothing, overload_of(base_name(schema), schema)) !=
-      std::end(kReadsNothing))
+  if (std::ranges::find(kLooksAtSizes, overload_of(base_name(schema), schema)) !=
+      std::end(kLooksAtSizes))
     return Treatment::view;
   const bool is_known = rule.native != nullptr || is_harmless(schema);
   return is_known && can_wait(overload) ? Treatment::note : Treatment::run;
@@ -263,6 +268,7 @@ OperatorRule make_rule(const OperatorHandle& overload) {
   if (results) rule.result_is = *results;
   const auto* const indices = std::ranges::find(kIndexRules, name, &NamedIndexRule::overload);
   if (indices != std::end(kIndexRules)) rule.indices = indices->rule;
+  rule.reads_nothing = std::ranges::find(kMakesAlike, base_name(schema)) != std::end(kMakesAlike);
   rule.makes_indices = rule.native != nullptr && name.ends_with("_with_indices");
   rule.needs_own_indices =
       rule.native != nullptr && graph::raises_of(*rule.native) == Raises::own_indices;

@@ -45,6 +45,7 @@ struct OperatorRule {
   };
   std::vector<UnsaidWrite> unsaid;
   std::optional<IndexRule> indices;
+  bool reads_nothing = false;      ///< of its operands, whenever it runs
   bool makes_indices = false;      ///< a pool: of the elements that it picks
   bool needs_own_indices = false;  ///< the backward pass of one: it raises for other indices
 

@@ -8,6 +8,7 @@ uint32_t Segment::number_of(StorageNode& node, bool is_made) {
     node.number = static_cast<uint32_t>(storages.size());
     storages.push_back({.node = &node, .is_made = is_made});
   }
+  storages[node.number].last_use = event_;
   return node.number;
 }
 
@@ -21,6 +22,7 @@ void Segment::add(const Event& event) {
     if (event.kind->writes(k) && !storage.is_made) storage.is_written = true;
   }
   for (const StorageNode::Pointer& node : event.results) number_of(*node, true);
+  ++event_;
 }
 
 }  // namespace janus::lazy

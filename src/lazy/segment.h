@@ -17,6 +17,7 @@ struct Segment {
     bool is_made = false;     ///< by a call of the segment
     bool is_written = false;  ///< one that is not made
     bool is_wanted = false;   ///< made, and somebody may look at it afterwards
+    size_t last_use = 0;      ///< the last of the events that make or use it
   };
 
   std::vector<const Event*> events;
@@ -31,6 +32,7 @@ struct Segment {
   uint32_t number_of(StorageNode& node, bool is_made);
   void add(const Event& event);
   uint64_t numbering_ = next_numbering();
+  size_t event_ = 0;  ///< that is being added
 };
 
 template <class IsUsedLater>

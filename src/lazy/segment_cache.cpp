@@ -180,8 +180,12 @@ class KnownSegment {
   }
 
   static void run_one_by_one(const Segment& segment, size_t& done) {
+    std::vector<std::vector<StorageNode*>> last_used(segment.events.size());
+    for (const Segment::Storage& each : segment.storages)
+      if (each.is_made && !each.is_wanted) last_used[each.last_use].push_back(each.node);
     for (const Event* event : segment.events) {
       run_eagerly(*event);
+      for (StorageNode* const node : last_used[done]) node->drop_contents();
       ++done;
     }
   }

@@ -65,104 +65,6 @@ void for_each_watched(std::span<const c10::IValue> arguments, const Visit& visit
 
 }  // namespace
 
-/// Which of the noted calls need which others.
-class Session::Walk {
- public:
-  explicit Walk(std::deque<Event>& log) : log_(log) {
-    for (size_t i = 0; i < log.size(); ++i) add(i);
-    mark_live();
-  }
-
-  /// In the order of the log, the calls that those need.
-  std::vector<size_t> needed_for(std::span<const Wanted> wanted) {
-    std::vector<bool> marked(log_.size());
-    for (const Wanted& each : wanted) {
-      StorageNode& node = *each.node;
-      if (node.numbered_in != number_) continue;
-      if (node.writer >= 0) marked[static_cast<size_t>(node.writer)] = true;
-      if (!each.is_written) continue;
-      for (const uint32_t reader : readers_[node.number])
-        if (live_[reader]) marked[reader] = true;
-    }
-    spread(marked, /*to_readers=*/true);
-    return listed(marked);
-  }
-  std::vector<size_t> needed_for_all() const { return listed(live_); }
-  /// The calls that somebody needs later, once those are `done`.
-  std::vector<size_t> rest(std::span<const size_t> done) const {
-    std::vector<bool> marked = live_;
-    for (const size_t call : done) marked[call] = false;
-    return listed(marked);
-  }
-
- private:
-  struct Edge {
-    uint32_t from, to;
-    bool is_reader;  ///< `to` only reads what `from` writes
-  };
-
-  void enter(StorageNode& node) {
-    if (node.numbered_in == number_) return;
-    node.numbered_in = number_;
-    node.number = static_cast<uint32_t>(nodes_.size());
-    node.writer = -1;
-    nodes_.push_back(&node);
-    readers_.emplace_back();
-  }
-
-  void add(size_t index) {
-    const auto call = static_cast<uint32_t>(index);
-    const Event& event = log_[index];
-    for (size_t k = 0; k < event.operands.size(); ++k) {
-      StorageNode& node = *event.operands[k].node;
-      enter(node);
-      if (node.writer >= 0 && node.writer != call)
-        edges_.push_back({call, static_cast<uint32_t>(node.writer), false});
-      if (!event.kind->writes(k)) {
-        readers_[node.number].push_back(call);
-        continue;
-      }
-      for (const uint32_t reader : readers_[node.number])
-        if (reader != call) edges_.push_back({call, reader, true});
-      readers_[node.number].clear();
-      node.writer = call;
-    }
-    for (const StorageNode::Pointer& node : event.results) {
-      enter(*node);
-      node->writer = call;
-    }
-  }
-
-  void mark_live() {
-    live_.assign(log_.size(), false);
-    for (const StorageNode* node : nodes_)
-      if (node->writer >= 0 && node->is_alive()) live_[static_cast<size_t>(node->writer)] = true;
-    spread(live_, /*to_readers=*/false);
-  }
-
-  void spread(std::vector<bool>& marked, bool to_readers) const {
-    for (size_t k = edges_.size(); k-- > 0;) {
-      const Edge& edge = edges_[k];
-      if (!marked[edge.from]) continue;
-      if (!edge.is_reader || (to_readers && live_[edge.to])) marked[edge.to] = true;
-    }
-  }
-
-  static std::vector<size_t> listed(const std::vector<bool>& marked) {
-    std::vector<size_t> calls;
-    for (size_t i = 0; i < marked.size(); ++i)
-      if (marked[i]) calls.push_back(i);
-    return calls;
-  }
-
-  std::deque<Event>& log_;
-  uint64_t number_ = next_numbering();
-  std::vector<StorageNode*> nodes_;
-  std::vector<std::vector<uint32_t>> readers_;
-  std::vector<Edge> edges_;  ///< by `from`, ascending; they all lead back
-  std::vector<bool> live_;
-};
-
 Session::Session() : segments_(std::make_unique<SegmentCache>()) {}
 Session::~Session() = default;
 
@@ -188,7 +90,7 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
   at::Stack arguments;  // freed without the lock: a tensor's end may need Python's
   std::unique_lock lock(mutex_);
   parts_.read(rule, stack);
-  if (!parts_.is_known) return false;
+  if (!parts_.is_known || is_ready_scalar_work()) return false;
   CallKind* const kind = known_kind();
   if (kind == nullptr) {
     NewKind made(rule, parts_, stack);
@@ -201,8 +103,7 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
   }
   if (!may_wait(*kind, stack)) return false;
   append(*kind, stack, arguments);
-  if (log_.size() >= policy::kMostPendingCalls || pending_bytes_ >= policy::kMostPendingBytes)
-    run_all(Look::limit);
+  if (pending_.is_full()) run_all(Look::limit);
   return true;
 }
 
@@ -212,14 +113,13 @@ void Session::run_at_once(const OperatorRule& rule, at::Stack& stack,
   const auto arguments = arguments_of(rule, stack);
   bool is_any_watched = false;
   for_each_watched(arguments, [&](const c10::StorageImpl&, size_t) { is_any_watched = true; });
-  if (!is_any_watched) return run();
+  if (!is_any_watched || rule.reads_nothing) return run();
 
   std::vector<StorageNode::Pointer> watched;
   {
     const std::lock_guard lock(mutex_);
     for_each_watched(arguments, [&](const c10::StorageImpl& storage, size_t) {
-      if (StorageNode* node = known_node(storage))
-        watched.push_back(StorageNode::Pointer::reclaim_copy(node));
+      if (StorageNode::Pointer node = known_node(storage)) watched.push_back(std::move(node));
     });
   }
   serve(rule.overload, stack);
@@ -227,7 +127,7 @@ void Session::run_at_once(const OperatorRule& rule, at::Stack& stack,
   const std::lock_guard lock(mutex_);
   // An operator that asks for a pointer only to read has ended that.
   for (const StorageNode::Pointer& node : watched)
-    if (ready_nodes_.contains(node->address())) node->watch();
+    if (node->pending_uses > 0) node->watch();
 }
 
 CallKind* Session::known_kind() {
@@ -236,6 +136,14 @@ CallKind* Session::known_kind() {
   for (const auto& each : found->second)
     if (each->key == parts_.words) return each.get();
   return nullptr;
+}
+
+/// Whether the operands are single numbers that are there. To note what is computed of them costs
+/// as much as to run it, and Python often looks at it soon: steps of optimizers, sums of losses.
+bool Session::is_ready_scalar_work() const {
+  return !parts_.tensors.empty() && std::ranges::all_of(parts_.tensors, [](const auto* tensor) {
+    return tensor->numel() == 1 && !is_watched(*storage_of(*tensor));
+  });
 }
 
 bool Session::may_wait(const CallKind& kind, const at::Stack& stack) {
@@ -283,8 +191,8 @@ bool Session::indices_fit(const OperatorRule& operator_rule,
                           std::span<const c10::IValue> arguments) {
   const IndexRule& rule = *operator_rule.indices;
   const at::Tensor& indices = arguments[rule.indices].toTensor();
-  if (StorageNode* const node = known_node(*storage_of(indices))) {
-    const Wanted wanted{node, false};
+  if (StorageNode::Pointer node = known_node(*storage_of(indices))) {
+    const Wanted wanted{std::move(node), false};
     if (serve({&wanted, 1}, Look::value)) ++looks_of_operators_[&operator_rule];
   }
   const c10::IValue& bounding = arguments[rule.bounded_by];
@@ -297,7 +205,8 @@ bool Session::indices_fit(const OperatorRule& operator_rule,
 }
 
 void Session::append(const CallKind& kind, at::Stack& stack, at::Stack& arguments) {
-  Event& event = log_.emplace_back();
+  auto call = std::make_unique<PendingCall>();
+  Event& event = call->event;
   event.kind = &kind;
   for (const at::Tensor* tensor : parts_.tensors) event.operands.push_back(operand_of(*tensor));
   event.numbers.assign(parts_.numbers.begin(), parts_.numbers.end());
@@ -317,18 +226,18 @@ void Session::append(const CallKind& kind, at::Stack& stack, at::Stack& argument
       event.results.push_back(StorageNode::make_pending(*this, shape.bytes, storage));
       stack.emplace_back(
           tensor_in(storage, shape.geometry, 0, c10::DispatchKeySet(torch::kLazyTensor)));
-      pending_bytes_ += shape.bytes;
       if (kind.rule->makes_indices && i == 1) note_indices(storage);
     }
   }
+  pending_.add(std::move(call));
   ++counts_.noted;
 }
 
-StorageNode* Session::known_node(const c10::StorageImpl& storage) {
+StorageNode::Pointer Session::known_node(const c10::StorageImpl& storage) {
   StorageNode* const pending = StorageNode::of_pending(storage);
-  if (pending != nullptr) return &pending->session() == this ? pending : nullptr;
-  const auto found = ready_nodes_.find(&storage);
-  return found == ready_nodes_.end() ? nullptr : found->second.get();
+  if (pending == nullptr) return pending_.ready_node(storage);
+  return &pending->session() == this ? StorageNode::Pointer::reclaim_copy(pending)
+                                     : StorageNode::Pointer();
 }
 
 /// Whether operands in memory that others may change can be copied: nothing may be noted that
@@ -358,11 +267,8 @@ Event::Operand Session::operand_of(const at::Tensor& tensor) {
 
 StorageNode::Pointer Session::node_of(const at::Tensor& tensor) {
   const c10::Storage& storage = tensor.storage();
-  if (StorageNode* const known = known_node(*storage.unsafeGetStorageImpl()))
-    return StorageNode::Pointer::reclaim_copy(known);
-  StorageNode::Pointer made = StorageNode::of_ready(*this, storage);
-  ready_nodes_.emplace(storage.unsafeGetStorageImpl(), made);
-  return made;
+  if (StorageNode::Pointer known = known_node(*storage.unsafeGetStorageImpl())) return known;
+  return pending_.ready_node(*this, storage);
 }
 
 // ---- Looks ------------------------------------------------------------------------------------
@@ -375,8 +281,8 @@ void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack)
     const std::lock_guard lock(session->mutex_);
     std::vector<Wanted> wanted;
     for_each_watched(arguments, [&](const c10::StorageImpl& storage, size_t argument) {
-      if (StorageNode* node = session->known_node(storage))
-        wanted.push_back({node, !is_known || rule.writes[argument]});
+      if (StorageNode::Pointer node = session->known_node(storage))
+        wanted.push_back({std::move(node), !is_known || rule.writes[argument]});
     });
     if (!wanted.empty() && session->serve(wanted, Look::value))
       ++session->looks_of_operators_[&rule];
@@ -396,30 +302,25 @@ void Session::settle(const c10::StorageImpl& storage) {
 void Session::serve_storage(const c10::StorageImpl& storage, bool is_written) {
   for (Session* session : all_sessions()) {
     const std::lock_guard lock(session->mutex_);
-    StorageNode* const node = session->known_node(storage);
-    if (node == nullptr || session->is_running_) continue;
-    const Wanted wanted{node, is_written};
+    StorageNode::Pointer node = session->known_node(storage);
+    if (!node || session->is_running_) continue;
+    const Wanted wanted{std::move(node), is_written};
     session->serve({&wanted, 1}, Look::pointer);
   }
 }
 
 bool Session::serve(std::span<const Wanted> wanted, Look look) {
-  bool has_run = false;
-  if (!log_.empty()) {
-    Walk walk(log_);
-    std::vector<size_t> needed = walk.needed_for(wanted);
-    if (!needed.empty() && options().is_disabled(kCrossIterationSwitch.name))
-      needed = walk.needed_for_all();
-    if (!needed.empty()) {
-      count(look);
-      run(needed, walk);
-      has_run = true;
-    }
+  std::vector<PendingCall*> needed = pending_.needed_for(wanted);
+  const bool has_to_run = !needed.empty();
+  if (has_to_run) {
+    if (options().is_disabled(kCrossIterationSwitch.name)) needed = pending_.needed_for_all();
+    count(look);
+    run(needed);
   }
   for (const Wanted& each : wanted)
     TORCH_CHECK(!each.node->is_pending(),
                 "torchjanus: the operator that was to compute this tensor has failed");
-  return has_run;
+  return has_to_run;
 }
 
 void Session::count(Look look) {
@@ -431,25 +332,21 @@ void Session::count(Look look) {
 
 void Session::run_all(Look look) {
   const std::lock_guard lock(mutex_);
-  if (log_.empty()) return;
-  Walk walk(log_);
+  if (pending_.empty()) return;
   count(look);
-  const std::vector<size_t> needed = walk.needed_for_all();
-  run(needed, walk);
+  run(pending_.needed_for_all());
+  counts_.never_run += pending_.clear();
 }
 
-void Session::run(std::span<const size_t> calls, const Walk& walk) {
+void Session::run(std::span<PendingCall* const> calls) {
   std::vector<const Event*> events;
-  for (const size_t call : calls) {
-    events.push_back(&log_[call]);
-    for (const Event::Operand& each : log_[call].operands)
+  for (const PendingCall* call : calls) {
+    events.push_back(&call->event);
+    for (const Event::Operand& each : call->event.operands)
       if (!each.node->is_pending()) each.node->unwatch();
   }
-  std::unordered_set<const StorageNode*> used_later;
-  for (const size_t call : walk.rest(calls))
-    for (const Event::Operand& each : log_[call].operands) used_later.insert(each.node.get());
   const Segment segment(std::move(events),
-                        [&](const StorageNode& node) { return used_later.contains(&node); });
+                        [&](const StorageNode& node) { return pending_.is_used_by_others(node); });
   size_t done = 0;
   is_running_ = true;
   try {
@@ -457,33 +354,19 @@ void Session::run(std::span<const size_t> calls, const Walk& walk) {
     (by_graph ? counts_.run_in_graphs : counts_.run_eagerly) += calls.size();
   } catch (...) {  // memory ran out: what is left may run later, but not for ever
     is_running_ = false;
-    if (done < calls.size() && std::exchange(log_[calls[done]].has_failed, true)) ++done;
-    keep_rest(calls.first(done), walk);
+    if (done < calls.size() && std::exchange(calls[done]->event.has_failed, true)) ++done;
+    finish(calls, done);
     throw;
   }
   is_running_ = false;
-  keep_rest(calls, walk);
+  finish(calls, calls.size());
 }
 
-void Session::keep_rest(std::span<const size_t> done, const Walk& walk) {
-  std::deque<Event> rest;
-  for (const size_t call : walk.rest(done)) rest.push_back(std::move(log_[call]));
-  counts_.never_run += log_.size() - done.size() - rest.size();
-  log_.swap(rest);
-  std::unordered_map<const c10::StorageImpl*, StorageNode::Pointer> still;
-  pending_bytes_ = 0;
-  for (const Event& event : log_) {
-    for (const Event::Operand& each : event.operands) {
-      if (each.node->is_pending()) continue;
-      each.node->keep();
-      each.node->watch();
-      still.emplace(each.node->address(), each.node);
-    }
-    for (const ResultShape& result : event.kind->results) pending_bytes_ += result.bytes;
-  }
-  for (const auto& [address, node] : ready_nodes_)
-    if (!still.contains(address)) node->release();
-  ready_nodes_.swap(still);
+/// The first `done` of these calls have run.
+void Session::finish(std::span<PendingCall* const> calls, size_t done) {
+  for (PendingCall* const call : calls.subspan(done)) pending_.watch_operands(*call);
+  pending_.remove(calls.first(done));
+  counts_.never_run += pending_.remove_dead();
 }
 
 SessionCounts Session::counts() const {
@@ -506,7 +389,7 @@ Session::Progress Session::progress() const {
 
 size_t Session::pending() const {
   const std::lock_guard lock(mutex_);
-  return log_.size();
+  return pending_.size();
 }
 
 }  // namespace janus::lazy

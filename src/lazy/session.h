@@ -11,7 +11,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,7 +21,7 @@
 #include <vector>
 
 #include "base/options.h"
-#include "lazy/event.h"
+#include "lazy/pending_calls.h"
 
 namespace janus::lazy {
 
@@ -86,17 +85,11 @@ class Session {
   size_t pending() const;
 
  private:
-  /// A storage that somebody is about to read, or perhaps to write.
-  struct Wanted {
-    StorageNode* node = nullptr;
-    bool is_written = false;
-  };
-  class Walk;
-
   /// Notes the call, or runs it to learn its kind; false if it has to run at once.
   bool note(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
   void run_at_once(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
   CallKind* known_kind();
+  bool is_ready_scalar_work() const;
   bool may_wait(const CallKind& kind, const at::Stack& stack);
   bool overlaps_itself(const CallKind& kind) const;
   bool indices_are_own() const;
@@ -106,21 +99,20 @@ class Session {
   bool can_copy_exposed(const CallKind& kind) const;
   Event::Operand operand_of(const at::Tensor& tensor);
   StorageNode::Pointer node_of(const at::Tensor& tensor);
-  StorageNode* known_node(const c10::StorageImpl& storage);
+  /// Null if nothing that is noted uses the storage.
+  StorageNode::Pointer known_node(const c10::StorageImpl& storage);
   static void serve_storage(const c10::StorageImpl& storage, bool is_written);
   /// Whether anything had to run.
   bool serve(std::span<const Wanted> wanted, Look look);
   void count(Look look);
-  void run(std::span<const size_t> calls, const Walk& walk);
-  void keep_rest(std::span<const size_t> done, const Walk& walk);
+  void run(std::span<PendingCall* const> calls);
+  void finish(std::span<PendingCall* const> calls, size_t done);
 
   mutable std::recursive_mutex mutex_;
-  std::deque<Event> log_;
-  std::unordered_map<const c10::StorageImpl*, StorageNode::Pointer> ready_nodes_;
+  PendingCalls pending_;
   std::unordered_map<uint64_t, std::vector<std::unique_ptr<CallKind>>> kinds_;
   CallParts parts_;
   std::unique_ptr<SegmentCache> segments_;
-  size_t pending_bytes_ = 0;
   bool is_running_ = false;
   SessionCounts counts_;
   std::atomic<uint64_t> at_once_ = 0;

@@ -12,8 +12,10 @@
 #pragma once
 
 #include <c10/core/Storage.h>
+#include <c10/util/SmallVector.h>
 #include <c10/util/intrusive_ptr.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace janus::lazy {
@@ -46,6 +48,9 @@ class StorageNode final : public c10::intrusive_ptr_target {
   /// Gives a pending storage its contents: those of `made`, which nobody else refers to.
   void install(c10::Storage made);
 
+  /// Frees the contents of a storage that has died: no operator that still runs reads them.
+  void drop_contents() { own_ = {}; }
+
   /// Keeps a storage that has its contents now, for operators that are still to read or write it.
   void keep();
   /// Has torch call back before it gives out a pointer.
@@ -55,10 +60,18 @@ class StorageNode final : public c10::intrusive_ptr_target {
   /// Ends watching, and lets go of a storage that has its memory.
   void release();
 
-  // What a walk over noted operators keeps here (session.cpp, segment.cpp).
-  int64_t writer = -1;       ///< the last operator so far that writes to it
-  uint32_t number = 0;       ///< in the order in which the walk meets storages
-  uint64_t numbered_in = 0;  ///< the walk in which it has that number
+  // What pending_calls.cpp keeps here.
+  struct Use {
+    uint64_t number;  ///< of a call, which may have been removed
+    bool writes;
+  };
+  uint64_t writer = 0;            ///< number of the last call that writes to it; 0: none
+  c10::SmallVector<Use, 4> uses;  ///< as an operand, in order
+  size_t pending_uses = 0;
+
+  // What a segment keeps here.
+  uint32_t number = 0;       ///< in the order in which the segment meets storages
+  uint64_t numbered_in = 0;  ///< the segment in which it has that number
 
  private:
   Session* session_;
@@ -72,7 +85,7 @@ class StorageNode final : public c10::intrusive_ptr_target {
 /// What torch calls before it gives out a pointer to a watched storage. Set once at start-up.
 void set_materializer(c10::MaterializeFn materializer);
 
-/// A number that no walk over storages has used yet.
+/// A number that no segment has used yet.
 uint64_t next_numbering();
 
 /// Whether noted operators read or write the storage, or its contents are pending.

@@ -6,7 +6,16 @@ namespace {
 
 void (*settle_pending)() = nullptr;
 
+struct Keys : c10::TensorImpl {
+  static constexpr auto kMember = &Keys::key_set_;
+};
+
 }  // namespace
+
+void remove_lazy_key(c10::TensorImpl& tensor) {
+  auto& keys = tensor.*Keys::kMember;
+  keys = keys - c10::DispatchKeySet(kLazyTensor);
+}
 
 void set_settle_pending(void (*settle)()) { settle_pending = settle; }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <c10/core/DispatchKeySet.h>
+#include <c10/core/TensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 namespace janus::torch {
@@ -23,6 +24,10 @@ inline constexpr c10::DispatchKeySet kInterceptionKeys = c10::DispatchKeySet(kBe
 class NotIntercepted {
   c10::impl::ExcludeDispatchKeyGuard guard_{c10::DispatchKeySet(kBelowAutograd)};
 };
+
+/// Takes the key of lazy tensors away, for functions of torch that take every key for a device's.
+/// The tensor's contents must be there: other threads no longer wait for them.
+void remove_lazy_key(c10::TensorImpl& tensor);
 
 /// What runs all pending operators of this thread; null before there is lazy execution.
 void set_settle_pending(void (*settle)());
