@@ -178,6 +178,20 @@ class Options:
     def generation_limit(self, seconds: int) -> None:
         _set_limit("seconds", seconds)
 
+    @property
+    def memory_limit(self) -> int:
+        """Bytes that tensors made by lazy execution may take. Contents of the oldest ones above it lie in
+        temporary files (in TMPDIR) until they are used. 0: no limit.
+
+        Raises:
+            ValueError: At the assignment of what is no int, or negative.
+        """
+        return _core.limits()["memory"]
+
+    @memory_limit.setter
+    def memory_limit(self, count: int) -> None:
+        _set_limit("memory", count)
+
 
 def _there_is_no(name: str, names: Collection[str]) -> str:
     nearest = get_close_matches(name, names, n=1, cutoff=0.5)

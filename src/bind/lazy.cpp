@@ -33,6 +33,7 @@ nb::dict lazy_counts() {
   dict["structures"] = counts.structures;
   dict["graphs"] = counts.graphs;
   dict["given_up"] = counts.given_up;
+  dict["moved_to_files"] = counts.moved_to_files;
   nb::dict looked_at_by;
   for (const auto& [what, looks] : counts.looked_at_by) looked_at_by[what.c_str()] = looks;
   dict["looked_at_by"] = looked_at_by;

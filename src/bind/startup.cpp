@@ -21,6 +21,7 @@
 #include "frontend/output/generate.h"
 #include "kernels/sharing.h"
 #include "lazy/interception.h"
+#include "lazy/made_storages.h"
 #include "lazy/session.h"
 #include "passes/pipeline/registry.h"
 #include "speculate/entry.h"
@@ -124,13 +125,15 @@ void bind_options(nb::module_& module) {
     return std::map<std::string, int64_t>{{"rounds", options().most_rounds},
                                           {"inlining", options().deepest_inlining},
                                           {"operations", options().most_operations},
-                                          {"seconds", most_seconds_of_generation}};
+                                          {"seconds", most_seconds_of_generation},
+                                          {"memory", lazy::memory_limit}};
   });
   module.def("set_limit", [](const std::string& name, int64_t limit) {
     if (name == "rounds") options().most_rounds = limit;
     if (name == "inlining") options().deepest_inlining = limit;
     if (name == "operations") options().most_operations = limit;
     if (name == "seconds") most_seconds_of_generation = limit;
+    if (name == "memory") lazy::memory_limit = limit;
   });
   module.def("dump_folder", [] { return options().dump_folder; });
   module.def(

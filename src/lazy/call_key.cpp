@@ -75,7 +75,7 @@ bool is_ordinary(const at::Tensor& tensor) {
          !impl.has_symbolic_sizes_strides() && impl.device_type() == c10::kCPU;
 }
 
-const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+c10::StorageImpl* storage_of(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.unsafeGetTensorImpl()->has_storage()) return nullptr;
   return tensor.storage().unsafeGetStorageImpl();
 }

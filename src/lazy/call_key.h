@@ -56,7 +56,7 @@ std::optional<c10::Scalar> wrapped_number(const at::Tensor& tensor);
 bool is_ordinary(const at::Tensor& tensor);
 
 /// Null if it has none.
-const c10::StorageImpl* storage_of(const at::Tensor& tensor);
+c10::StorageImpl* storage_of(const at::Tensor& tensor);
 
 uint64_t hash_of(std::span<const uint64_t> words);
 

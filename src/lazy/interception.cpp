@@ -8,6 +8,7 @@
 
 #include "lazy/operator_rule.h"
 #include "lazy/session.h"
+#include "torch/file_backed.h"
 #include "torch/interception_keys.h"
 
 namespace janus::lazy {
@@ -47,6 +48,7 @@ void on_call(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* sta
 
 void on_call_of_other_thread(const OperatorHandle& overload, DispatchKeySet keys,
                              at::Stack* stack) {
+  Session::share(overload, *stack);
   Session::serve(overload, *stack);
   overload.redispatchBoxed(keys & after(kWrapper), stack);
 }
@@ -83,7 +85,10 @@ template <void (*function)(const OperatorHandle&, DispatchKeySet, at::Stack*)>
 /// Registers the fallbacks, which touches every operator of torch: at the first use.
 void register_fallbacks() {
   static auto* const libraries = new std::vector<::torch::Library>;
-  set_materializer([](c10::StorageImpl* storage) { Session::serve_pointer(*storage); });
+  set_materializer([](c10::StorageImpl* storage) {
+    torch::move_to_memory(*storage);
+    Session::serve_pointer(*storage);
+  });
   torch::set_settle_pending([] { Session::of_this_thread().run_all(Look::function); });
   libraries->push_back(library_for(kBelow, "_"));
   libraries->back().fallback(boxed<on_call>());

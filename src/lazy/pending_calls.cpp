@@ -4,12 +4,16 @@
 #include <utility>
 
 #include "base/policy.h"
+#include "lazy/made_storages.h"
 
 namespace janus::lazy {
 
 bool PendingCalls::is_full() const {
-  constexpr size_t kMostHoles = 4;  // for each call
-  return size_ >= policy::kMostPendingCalls || bytes_ >= policy::kMostPendingBytes ||
+  constexpr size_t kMostHoles = 4;       // for each call
+  constexpr size_t kShareOfPending = 4;  // of a memory limit; chosen, not measured
+  const size_t most_bytes = memory_limit > 0 ? static_cast<size_t>(memory_limit) / kShareOfPending
+                                             : policy::kMostPendingBytes;
+  return size_ >= policy::kMostPendingCalls || bytes_ >= most_bytes ||
          slots_.size() >= (kMostHoles + 1) * policy::kMostPendingCalls;
 }
 

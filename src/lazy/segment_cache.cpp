@@ -4,16 +4,13 @@
 #include <bit>
 
 #include "base/ab_test.h"
-#include "base/background.h"
 #include "base/options.h"
 #include "base/policy.h"
 #include "base/steady_time.h"
 #include "execute/program/program.h"
-#include "graph/text.h"
-#include "kernels/compilation.h"
+#include "lazy/compiling_program.h"
 #include "lazy/segment_graph.h"
-#include "passes/pipeline/pipeline.h"
-#include "speculate/entry.h"
+#include "speculate/ab_measurement.h"
 #include "torch/interception_keys.h"
 #include "torch/tensor.h"
 
@@ -21,28 +18,25 @@ namespace janus::lazy {
 
 using execute::Slot;
 
+constexpr double kSecondsOfGraphPerCall = 1e-4;
+
 namespace {
 
 /// The graph of a segment, compiled.
 class CompiledSegment {
  public:
-  explicit CompiledSegment(SegmentGraph made) : made_(std::move(made)) {
-    dump("generated.ir", graph::print(made_.graph));
-    graph::Graph graph = passes::optimise(std::move(made_.graph), nullptr, kernels::can_compile);
-    if (options().is_disabled(kBackgroundSwitch.name))
-      kernels::compile_all(graph);
-    else
-      compiling_ = kernels::begin_compiling(graph);
-    program_ =
-        execute::Program::compile(std::move(graph), *speculate::library(), nullptr, made_.shown);
-    for (const std::string& name : program_->cells())
-      cells_.push_back(&*std::ranges::find(made_.cells, name, &SegmentGraph::Cell::name));
-  }
+  explicit CompiledSegment(SegmentGraph made)
+      : made_(std::move(made)), compiling_(std::move(made_.graph), std::move(made_.shown)) {}
 
   bool is_ready() {
-    if (compiling_ != nullptr && compiling_->is_done()) compiling_.reset();
-    return compiling_ == nullptr;
+    if (program_ != nullptr) return true;
+    program_ = compiling_.take_if_done();
+    if (program_ != nullptr)
+      for (const std::string& name : program_->cells())
+        cells_.push_back(&*std::ranges::find(made_.cells, name, &SegmentGraph::Cell::name));
+    return program_ != nullptr;
   }
+  double seconds_of_compiling() const { return compiling_.seconds(); }
 
   /// False, with nothing changed, if the run failed.
   bool run(const Segment& segment, const std::vector<c10::Scalar>& numbers) {
@@ -83,7 +77,7 @@ class CompiledSegment {
   }
 
   SegmentGraph made_;
-  std::shared_ptr<BackgroundWork> compiling_;
+  CompilingProgram compiling_;
   std::unique_ptr<execute::Program> program_;
   std::vector<const SegmentGraph::Cell*> cells_;
 };
@@ -113,18 +107,33 @@ class KnownSegment {
     const std::vector<c10::Scalar> numbers = numbers_of(segment);
     watch_numbers(numbers);
     ++runs_;
-    if (compiled_ == nullptr && !is_given_up_ && runs_ > policy::kProfiledRuns)
+    if (compiled_ == nullptr && !is_given_up_ && is_worth_a_graph(segment))
       compile(segment, counts);
-    if (compiled_ == nullptr || !compiled_->is_ready()) {
-      run_one_by_one(segment, done);
-      return false;
-    }
-    return run_or_compare(segment, numbers, counts, done);
+    if (is_ready(counts)) return run_or_compare(segment, numbers, counts, done);
+    const double start = steady_seconds();
+    run_one_by_one(segment, done);
+    seconds_ += steady_seconds() - start;
+    return false;
   }
 
   const std::vector<uint64_t> words;
 
  private:
+  /// Whether it comes often enough, and has taken as long as its graph probably will.
+  bool is_worth_a_graph(const Segment& segment) const {
+    const auto cost = static_cast<double>(segment.events.size()) * kSecondsOfGraphPerCall;
+    return runs_ > policy::kProfiledRuns && (!speculate::times_decide || seconds_ >= cost);
+  }
+
+  bool is_ready(SegmentCache::Counts& counts) {
+    try {
+      return compiled_ != nullptr && compiled_->is_ready();
+    } catch (const std::exception& error) {
+      refuse(error.what(), counts);
+      return false;
+    }
+  }
+
   /// A number that differs from its first value becomes an input, of a new graph.
   void watch_numbers(const std::vector<c10::Scalar>& numbers) {
     if (runs_ == 0) {
@@ -151,8 +160,11 @@ class KnownSegment {
     } catch (const std::exception& error) {
       why = error.what();
     }
-    log("speculate", "a segment of " + std::to_string(segment.events.size()) +
-                         " calls stays without a graph: " + why);
+    refuse(why, counts);
+  }
+
+  void refuse(const std::string& why, SegmentCache::Counts& counts) {
+    log("speculate", "a segment stays without a graph: " + why);
     give_up(counts);
   }
 
@@ -191,6 +203,7 @@ class KnownSegment {
   }
 
   int runs_ = 0;
+  double seconds_ = 0;  ///< of the runs one by one
   bool is_given_up_ = false;
   std::vector<c10::Scalar> first_numbers_;
   VaryingNumbers varying_;

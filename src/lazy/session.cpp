@@ -12,6 +12,7 @@
 #include "lazy/new_kind.h"
 #include "lazy/segment_cache.h"
 #include "torch/exposed.h"
+#include "torch/file_backed.h"
 #include "torch/index_bounds.h"
 #include "torch/interception_keys.h"
 
@@ -42,25 +43,32 @@ std::span<const c10::IValue> arguments_of(const OperatorRule& rule, const at::St
 }
 
 template <class Visit>
-void visit_watched(const c10::IValue& value, size_t argument, const Visit& visit) {
+void visit_storages(const c10::IValue& value, size_t argument, const Visit& visit) {
   if (value.isTensor()) {
-    const c10::StorageImpl* const storage = storage_of(value.toTensor());
-    if (storage != nullptr && is_watched(*storage)) visit(*storage, argument);
+    c10::StorageImpl* const storage = storage_of(value.toTensor());
+    if (storage != nullptr) visit(*storage, argument);
   } else if (value.isList()) {
-    for (const c10::IValue& each : value.toListRef()) visit_watched(each, argument, visit);
+    for (const c10::IValue& each : value.toListRef()) visit_storages(each, argument, visit);
   } else if (value.isTuple()) {
     for (const c10::IValue& each : value.toTupleRef().elements())
-      visit_watched(each, argument, visit);
+      visit_storages(each, argument, visit);
   } else if (value.isGenericDict()) {
-    for (const auto& each : value.toGenericDict()) visit_watched(each.value(), argument, visit);
+    for (const auto& each : value.toGenericDict()) visit_storages(each.value(), argument, visit);
   }
 }
 
-/// Calls `visit(storage, argument)` for each tensor among the arguments, also within containers,
-/// whose storage is watched.
+/// Calls `visit(storage, argument)` for each tensor among the arguments, also within containers.
+template <class Visit>
+void for_each_storage(std::span<const c10::IValue> arguments, const Visit& visit) {
+  for (size_t i = 0; i < arguments.size(); ++i) visit_storages(arguments[i], i, visit);
+}
+
+/// The same for those whose storage is watched.
 template <class Visit>
 void for_each_watched(std::span<const c10::IValue> arguments, const Visit& visit) {
-  for (size_t i = 0; i < arguments.size(); ++i) visit_watched(arguments[i], i, visit);
+  for_each_storage(arguments, [&](const c10::StorageImpl& storage, size_t argument) {
+    if (is_watched(storage)) visit(storage, argument);
+  });
 }
 
 }  // namespace
@@ -289,6 +297,16 @@ void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack)
   }
 }
 
+void Session::share(const c10::OperatorHandle& overload, const at::Stack& stack) {
+  if (memory_limit == 0) return;
+  std::vector<std::unique_lock<std::recursive_mutex>> locks;  // nobody moves anything meanwhile
+  for (Session* session : all_sessions()) locks.emplace_back(session->mutex_);
+  for_each_storage(arguments_of(rule_of(overload), stack), [](c10::StorageImpl& storage, size_t) {
+    torch::note_exposed(storage);
+    torch::move_to_memory(storage);
+  });
+}
+
 void Session::serve_pointer(const c10::StorageImpl& storage) {
   if (torch::is_intercepted())
     torch::note_exposed(storage);  // else an operator that runs has asked
@@ -365,8 +383,17 @@ void Session::run(std::span<PendingCall* const> calls) {
 /// The first `done` of these calls have run.
 void Session::finish(std::span<PendingCall* const> calls, size_t done) {
   for (PendingCall* const call : calls.subspan(done)) pending_.watch_operands(*call);
+  if (memory_limit > 0) keep_memory_limit(calls.first(done));
   pending_.remove(calls.first(done));
   counts_.never_run += pending_.remove_dead();
+}
+
+/// These calls have run, and are to be removed.
+void Session::keep_memory_limit(std::span<PendingCall* const> done) {
+  for (const PendingCall* call : done)
+    for (const StorageNode::Pointer& result : call->event.results)
+      if (!result->is_pending() && result->is_alive()) made_.add(result->contents());
+  made_.keep_below(static_cast<size_t>(memory_limit));
 }
 
 SessionCounts Session::counts() const {
@@ -378,6 +405,7 @@ SessionCounts Session::counts() const {
   counts.structures = segments.structures;
   counts.graphs = segments.graphs;
   counts.given_up = segments.given_up;
+  counts.moved_to_files = made_.moved();
   counts.at_once = at_once_.load(std::memory_order_relaxed);
   return counts;
 }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/options.h"
+#include "lazy/made_storages.h"
 #include "lazy/pending_calls.h"
 
 namespace janus::lazy {
@@ -48,9 +49,10 @@ struct SessionCounts {
   uint64_t looks = 0;        ///< times that something had to run
   uint64_t run_eagerly = 0;  ///< noted calls that ran one by one
   uint64_t run_in_graphs = 0;
-  uint64_t structures = 0;  ///< of what ran together
-  uint64_t graphs = 0;      ///< compiled
-  uint64_t given_up = 0;    ///< of these structures: by measurement, or they have no graph
+  uint64_t structures = 0;      ///< of what ran together
+  uint64_t graphs = 0;          ///< compiled
+  uint64_t given_up = 0;        ///< of these structures: by measurement, or they have no graph
+  uint64_t moved_to_files = 0;  ///< storages, by the memory limit
   std::map<std::string, uint64_t> looked_at_by;  ///< what made something run: operators, and others
 };
 
@@ -69,7 +71,9 @@ class Session {
   void take(const c10::OperatorHandle& overload, at::Stack& stack, c10::function_ref<void()> run);
   /// Runs what pending operands of the call on the stack need, whoever's they are.
   static void serve(const c10::OperatorHandle& overload, const at::Stack& stack);
-  /// The same for a storage of which somebody asks for a pointer.
+  /// Another thread is about to use the operands: they stay in memory, whatever the limit.
+  static void share(const c10::OperatorHandle& overload, const at::Stack& stack);
+  /// The same as serve() for a storage of which somebody asks for a pointer.
   static void serve_pointer(const c10::StorageImpl& storage);
   /// The same for somebody who only reads it.
   static void settle(const c10::StorageImpl& storage);
@@ -107,9 +111,11 @@ class Session {
   void count(Look look);
   void run(std::span<PendingCall* const> calls);
   void finish(std::span<PendingCall* const> calls, size_t done);
+  void keep_memory_limit(std::span<PendingCall* const> done);
 
   mutable std::recursive_mutex mutex_;
   PendingCalls pending_;
+  MadeStorages made_;
   std::unordered_map<uint64_t, std::vector<std::unique_ptr<CallKind>>> kinds_;
   CallParts parts_;
   std::unique_ptr<SegmentCache> segments_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "torch/file_backed.h"
 
 namespace janus::lazy {
 
@@ -60,6 +61,7 @@ c10::weak_intrusive_ptr<c10::StorageImpl> weak_of(
 }  // namespace
 
 void set_materializer(c10::MaterializeFn materializer) { materialize = materializer; }
+c10::MaterializeFn materializer() { return materialize; }
 
 uint64_t next_numbering() {
   static std::atomic<uint64_t> last = 0;
@@ -130,7 +132,9 @@ void StorageNode::watch() {
 }
 
 void StorageNode::unwatch() {
-  if (const auto alive = weak_.lock()) alive->clear_materializer();
+  // One in a file is moved back before anybody writes to it.
+  if (const auto alive = weak_.lock(); alive && !torch::is_in_file(*alive))
+    alive->clear_materializer();
 }
 
 void StorageNode::release() {

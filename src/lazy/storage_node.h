@@ -82,8 +82,9 @@ class StorageNode final : public c10::intrusive_ptr_target {
   bool is_pending_ = false;
 };
 
-/// What torch calls before it gives out a pointer to a watched storage. Set once at start-up.
+/// What torch calls before it gives out a pointer to a watched storage. Set once, at the first use.
 void set_materializer(c10::MaterializeFn materializer);
+c10::MaterializeFn materializer();
 
 /// A number that no segment has used yet.
 uint64_t next_numbering();

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "torch/file_backed.h"
 #include "torch/memory.h"
 
 namespace janus::torch {
@@ -42,7 +43,8 @@ void note_exposed(const c10::StorageImpl& storage) {
 }
 
 bool is_exposed(const c10::StorageImpl& storage) {
-  return !is_allocators_own(storage.data_ptr()) || weak_references_of_register(storage) > 0;
+  const bool is_own = is_allocators_own(storage.data_ptr()) || is_in_file(storage);
+  return !is_own || weak_references_of_register(storage) > 0;
 }
 
 uint32_t weak_references_of_register(const c10::StorageImpl& storage) {

@@ -1,0 +1,42 @@
+// A graph on its way to a program: optimised, its kernels compiled, linked, all in the background.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/background.h"
+#include "execute/code/shown_result.h"
+#include "execute/program/program.h"
+#include "graph/graph.h"
+
+namespace janus::lazy {
+
+class CompilingProgram {
+ public:
+  /// Begins. `shown` as Program::compile takes it.
+  CompilingProgram(graph::Graph graph, std::vector<execute::ShownResult> shown);
+
+  /// The program, once, when it is done; null before. Throws what has made it fail. To be asked
+  /// from time to time, as a step of the work begins here when the one before it has ended.
+  std::unique_ptr<execute::Program> take_if_done();
+  /// Seconds of processor time so far.
+  double seconds() const { return seconds_ + (work_ == nullptr ? 0 : work_->seconds()); }
+
+ private:
+  struct Made {
+    graph::Graph graph;
+    std::vector<execute::ShownResult> shown;
+    std::unique_ptr<execute::Program> program;
+  };
+
+  void compile_kernels();
+  void start(std::function<void()> step);
+
+  std::shared_ptr<Made> made_;  ///< shared with the step that runs
+  std::shared_ptr<BackgroundWork> work_;
+  bool are_kernels_begun_ = false;
+  double seconds_ = 0;  ///< of the steps that have ended
+};
+
+}  // namespace janus::lazy
