@@ -21,6 +21,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.While)
 _PLAIN, _RAN, _PROFILE, _CUT = range(4)  # results of Region.enter() and Region.ran()
 _NOWHERE: dict[str, Any] = {"lineno": -1, "end_lineno": -1, "col_offset": -1, "end_col_offset": -1}
+_OWN_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _DECLARATIONS = (ast.Global, ast.Nonlocal)
 _NEVER = (
     *_DECLARATIONS, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith,
@@ -87,10 +88,21 @@ def can_be_parted(body: Sequence[ast.stmt]) -> bool:
     return not contains(body, *_DECLARATIONS, into_loops=True)
 
 
+def stays_in_frame(body: Sequence[ast.stmt]) -> bool:
+    """Whether nothing else of the thread runs before the statements end: no yield, no await."""
+    return not contains(
+        body, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, into_loops=True
+    )
+
+
 class Unconverted:
-    """In the place of a region, where code was pickled by value: its statements run as they stand."""
+    """In the place of a region or scope, where code was pickled by value: its statements run as they stand."""
 
     enter = int  # gives _PLAIN, without a frame that a debugger would stop in
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
 
 
 class RegionBuilder:
@@ -127,6 +139,17 @@ class RegionBuilder:
             self.regions.append(region)
         made = _RegionCode(self, region, name, original, at_module_level, class_name)
         return [_located(made.choice(plain), original[0])]
+
+    def scope(
+        self, body: list[ast.stmt], regions: list[_core.Region], *, is_loop: bool
+    ) -> list[ast.stmt]:
+        """The statements in a scope of co-execution: a loop with these regions in its body, or just the regions."""
+        if not regions or not stays_in_frame(body):
+            return body
+        scope = _core.CoExecutionScope(regions, is_loop)
+        placeholder = f"torchjanus scope {id(scope):x}"
+        self.constants[placeholder] = scope
+        return [_with(placeholder, body)]
 
     def regions_in(
         self,
@@ -177,12 +200,18 @@ def is_users(file: str) -> bool:
     return not file.startswith(("<", *installed.ALL))
 
 
+def is_shown(file: str) -> bool:
+    """Whether reports on co-execution show lines of the file: the program's, and those of code without source."""
+    if file.startswith("<"):
+        return not file.startswith("<frozen")
+    return is_users(file) and not file.startswith(_OWN_FOLDER)
+
+
 @functools.cache
 def may_be_entry_point(file: str) -> bool:
     """Whether functions of the file may get regions when others call them in loops: not those of Python's library, and
     not those of torch and torchjanus, which everything in a program shares."""
-    shared = (os.path.dirname(torch.__file__), os.path.dirname(os.path.abspath(__file__)))
-    if file.startswith(tuple(f"{folder}{os.sep}" for folder in shared)):
+    if file.startswith((os.path.join(os.path.dirname(torch.__file__), ""), _OWN_FOLDER)):
         return False
     return is_users(file) or file.startswith(installed.PACKAGES)
 
@@ -205,13 +234,15 @@ def cut_definition(
             body, body, name, at_module_level=False,
             class_name=class_name or None, ends_function=not shares,
         )  # fmt: skip
-        return result, builder.constants, builder.regions
-    result.body = declared + builder.regions_in(
-        body, name, at_module_level=False, class_name=class_name or None
-    )
-    is_whole = len(result.body) == start + 1 and len(builder.regions) == 1
-    if not builder.regions or (is_whole and not builder.regions[0].can_be_cut()):
-        return None
+    else:
+        result.body = declared + builder.regions_in(
+            body, name, at_module_level=False, class_name=class_name or None
+        )
+        is_whole = len(result.body) == start + 1 and len(builder.regions) == 1
+        if not builder.regions or (is_whole and not builder.regions[0].can_be_cut()):
+            return None
+    if may_be_whole:  # else its calls are co-executed as a whole, if at all
+        result.body[start:] = builder.scope(result.body[start:], builder.regions, is_loop=False)
     return result, builder.constants, builder.regions
 
 
@@ -314,13 +345,17 @@ class _RegionCode:
         return [ast.If(self._call("gives_all", index), [together], one_by_one)]
 
     def _ended_by_region(self, body: list[ast.stmt]) -> ast.stmt:
-        """`with R: body`, at no line, so that a debugger which steps does not stop there."""
-        region = ast.Constant(self.placeholder, **_NOWHERE)
-        return ast.With([ast.withitem(region)], body, **_NOWHERE)
+        return _with(self.placeholder, body)
 
     def _call(self, method: str, *arguments: int) -> ast.Call:
         function = ast.Attribute(ast.Constant(self.placeholder), method, ast.Load())
         return ast.Call(function, [ast.Constant(value) for value in arguments], [])
+
+
+def _with(placeholder: str, body: list[ast.stmt]) -> ast.stmt:
+    """`with placeholder: body`, at no line, so that a debugger which steps does not stop there."""
+    manager = ast.Constant(placeholder, **_NOWHERE)
+    return ast.With([ast.withitem(manager)], body, **_NOWHERE)
 
 
 def _match(subject: ast.expr, cases: dict[int, list[ast.stmt]]) -> ast.stmt:

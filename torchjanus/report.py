@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from . import _core
+from . import _core, co_execution
 from .snapshots import cuts, duration, leaves, was_called
 from .summary import first_screen, of_child
 
@@ -17,7 +17,7 @@ from .summary import first_screen, of_child
 _MARKS = {"constant": "folded", "graph": "graph", "effect": "after run", "assumed": "assumed"}
 _STRENGTH = list(_MARKS)
 _MOST_REASONS = 6  # with one code, at one place
-_MARK_WIDTH = 10
+_MARK_WIDTH = 11
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MODULE_CALL = torch.nn.Module._call_impl.__code__.co_filename
 _reported: set[str] = set()
@@ -80,6 +80,7 @@ def internal_error(what: str, error: BaseException) -> None:
 def _explain(snapshot: dict[str, Any]) -> str:
     lines = [f"{snapshot['name']}  ({snapshot['file']}:{snapshot['line']}): {_state(snapshot)}"]
     lines += _counters(snapshot)
+    lines += co_execution.summary(snapshot.get("co_execution"))
     lines += _source(snapshot)
     lines += _cut_list(snapshot)
     if not cuts(snapshot):
@@ -105,18 +106,19 @@ def _state(snapshot: dict[str, Any]) -> str:
         case "cut":
             graphs = sum(leaf["state"] == "graph" for leaf in leaves(snapshot))
             cut = f"is cut; {graphs} {'part runs' if graphs == 1 else 'parts run'} as graphs"
-            is_co_executed = snapshot.get("co_execution", {}).get("state") == "co-executed"
-            return cut + ("; the rest is co-executed" if is_co_executed else "")
+            told = snapshot.get("co_execution")
+            if not co_execution.is_co_executed(told):
+                return cut
+            return f"{cut}; the rest is co-executed{co_execution.times(told)}"
         case _:
             return _of_imperative(snapshot.get("co_execution"))
 
 
-def _of_imperative(co_execution: dict[str, Any] | None) -> str:
-    if co_execution is None or co_execution["state"] != "co-executed":
+def _of_imperative(told: dict[str, Any] | None) -> str:
+    if not co_execution.is_co_executed(told):
         return "stays imperative"
-    eager, lazy = co_execution["eager_milliseconds"], co_execution["lazy_milliseconds"]
-    times = f" ({lazy:.3g} ms a call, eagerly {eager:.3g})" if eager else ""
-    return f"is co-executed: Python runs it, its operators run as graphs{times}"
+    how = "is co-executed: Python runs it, its operators run as graphs"
+    return f"{how}{co_execution.times(told)}"
 
 
 def _lines_of(part: dict[str, Any]) -> str:
@@ -185,9 +187,10 @@ class _Lines:
     notes: dict[int, list[str]] = field(default_factory=dict)
     blocked: dict[int, list[str]] = field(default_factory=dict)  # reasons
     cut: set[int] = field(default_factory=set)  # statements that Python runs between graphs
+    noted: set[int] = field(default_factory=set)  # co-executed
 
     def known(self) -> set[int]:
-        return {*self.marks, *self.blocked}
+        return {*self.marks, *self.blocked, *self.noted}
 
 
 def _source(snapshot: dict[str, Any]) -> list[str]:
@@ -200,7 +203,7 @@ def _source(snapshot: dict[str, Any]) -> list[str]:
     for file, lines in files.items():
         if file == _MODULE_CALL and file != snapshot["file"]:
             continue  # how torch calls forward; no line of it is the user's
-        left = lines.known() - shown if file == snapshot["file"] else set(lines.marks)
+        left = lines.known() - shown if file == snapshot["file"] else lines.noted | set(lines.marks)
         while left:
             start, end, name = _enclosing(file, min(left))
             block = _block(file, (start, end), lines, snapshot)
@@ -236,7 +239,18 @@ def _line_facts(snapshot: dict[str, Any]) -> dict[str, _Lines]:
             lines = files.setdefault(reason["file"], _Lines())
             text = f"[{reason['code']}] {reason['sentence']}"
             lines.blocked.setdefault(reason["line"], []).append(text)
+    _add_noted(files, snapshot.get("co_execution"))
     return files
+
+
+def _add_noted(files: dict[str, _Lines], told: dict[str, Any] | None) -> None:
+    if not co_execution.is_co_executed(told):
+        return
+    for file, notes in co_execution.notes_of_lines(told).items():
+        lines = files.setdefault(file, _Lines())
+        for number, texts in notes.items():
+            lines.noted.add(number)
+            lines.notes.setdefault(number, []).extend(texts)
 
 
 def _block(file: str, span: tuple[int, int], lines: _Lines, snapshot: dict[str, Any]) -> list[str]:
@@ -252,6 +266,8 @@ def _block(file: str, span: tuple[int, int], lines: _Lines, snapshot: dict[str, 
         is_code = bool(text.strip()) and not text.strip().startswith("#")
         if not is_code:
             mark = ""
+        elif number in lines.noted and lines.marks.get(number) is None:
+            mark = "co-executed"
         elif number not in in_graph:
             mark = "cut" if number in lines.cut else "imperative"
         elif number in lines.marks or first in lines.marks:

@@ -145,7 +145,7 @@ class _Rewriter:
     ) -> bool:
         """Makes regions of statements that qualify; returns whether there are any."""
         made = False
-        for statement in body:
+        for index, statement in enumerate(body):
             if isinstance(statement, ast.ClassDef):
                 made |= self._rewrite_body(
                     statement.body, name, at_module_level=False, class_name=statement.name
@@ -153,7 +153,9 @@ class _Rewriter:
             elif isinstance(statement, FUNCTIONS):
                 made |= self._rewrite_function(statement, class_name)
             elif isinstance(statement, LOOPS):
-                made |= self._rewrite_loop(statement, name, at_module_level, class_name)
+                is_made, regions = self._rewrite_loop(statement, name, at_module_level, class_name)
+                body[index : index + 1] = self.builder.scope([statement], regions, is_loop=True)
+                made |= is_made
             else:
                 for nested in nested_bodies(statement):
                     made |= self._rewrite_body(
@@ -163,8 +165,9 @@ class _Rewriter:
 
     def _rewrite_loop(
         self, loop: ast.For | ast.While, name: str, at_module_level: bool, class_name: str | None
-    ) -> bool:
-        original = copied(loop.body)
+    ) -> tuple[bool, list[_core.Region]]:
+        """Whether it has regions in it now, and those of its own body."""
+        original, own = copied(loop.body), list[_core.Region]()
         with self._varying(self.builder.varying | _targets(loop)):
             made = self._rewrite_body(
                 loop.body, name, at_module_level=at_module_level, class_name=class_name
@@ -177,11 +180,12 @@ class _Rewriter:
                     loop.body, original, f"{name}, loop at line {loop.lineno}",
                     at_module_level=at_module_level, class_name=class_name,
                 )  # fmt: skip
-                made |= len(self.builder.regions) > count
+                own = self.builder.regions[count:]
+                made |= bool(own)
         self._rewrite_body(
             loop.orelse, name, at_module_level=at_module_level, class_name=class_name
         )
-        return made
+        return made, own
 
     @contextlib.contextmanager
     def _varying(self, variables: frozenset[str]) -> Iterator[None]:
@@ -207,10 +211,13 @@ class _Rewriter:
                 shares = contains(
                     [*function.body[:start], *original], ast.Global, ast.Nonlocal, into_loops=True
                 )
-                function.body[start:] = self._converted(
+                count = len(self.builder.regions)
+                body = self._converted(
                     function.body[start:], original, function.name,
                     at_module_level=False, class_name=class_name, ends_function=not shares,
                 )  # fmt: skip
+                own = self.builder.regions[count:]
+                function.body[start:] = self.builder.scope(body, own, is_loop=False)
         return False  # a region in a nested function does not exclude the loop around it
 
     def _converted(

@@ -1,20 +1,33 @@
 #include "bind/co_execution.h"
 
+#include <algorithm>
 #include <exception>
 
+#include "base/conversion_account.h"
 #include "base/policy.h"
 #include "base/steady_time.h"
 #include "lazy/interception.h"
-#include "lazy/session.h"
 #include "speculate/ab_measurement.h"
 #include "speculate/tensor_access.h"
-#include "torch/interception_keys.h"
 
 namespace janus::bind {
 
 namespace {
 
-/// False with an exception set if memory runs out at the end of a call.
+// Chosen, not measured.
+
+/// Iterations of a loop that run in one way before the other has its turn: work stays pending
+/// between them, and only the last one ends it.
+constexpr int kIterationsOfTurn = 4;
+/// Lazy calls or iterations up to which one that waits for kernels of a graph says nothing.
+constexpr int kMostPatientCalls = 1000;
+/// Calls or turns before what is too short, or calls few operators, is looked at again.
+constexpr uint64_t kLeastRest = 100;
+
+/// Turns of this thread that are open and not decided: nothing within them begins to be.
+thread_local int undecided = 0;
+
+/// False with an exception set if memory runs out at the end of a turn.
 bool ends() {
   try {
     lazy::end();
@@ -27,36 +40,184 @@ bool ends() {
 
 /// Whether operators of this thread may be noted: nobody else intercepts them.
 bool may_intercept() {
-  return !torch::is_intercepted() && !options().is_disabled(kLazySwitch.name) &&
+  return !lazy::has_begun() && !options().is_disabled(kLazySwitch.name) &&
          !options().is_disabled(lazy::kInterceptionSwitch.name) &&
          !speculate::tensor_access().environment().mode_active;
 }
+
+/// Whether most operators ran in graphs.
+bool is_mostly_in_graphs(uint64_t noted, uint64_t in_graphs) { return 2 * in_graphs >= noted; }
 
 }  // namespace
 
 PyObject* CoExecution::call(PyObject* callee, PyObject* const* arguments, size_t flags,
                             PyObject* keyword_names) {
-  if (stage_ == Stage::eager || !may_intercept())
-    return PyObject_Vectorcall(callee, arguments, flags, keyword_names);
-  const bool is_lazy = is_next_lazy();
-  const double start = steady_seconds();
-  if (!is_lazy) {
-    PyObject* const result = PyObject_Vectorcall(callee, arguments, flags, keyword_names);
-    ended(steady_seconds() - start, 0, 0);
-    return result;
-  }
-  lazy::begin();
-  const lazy::Session& session = lazy::Session::of_this_thread();
-  const lazy::Session::Progress before = session.progress();
+  Turn turn;
+  if (!rests()) begin(turn, /*with_frame=*/false);
   PyObject* const result = PyObject_Vectorcall(callee, arguments, flags, keyword_names);
-  if (!ends()) {
-    Py_XDECREF(result);
-    return nullptr;
-  }
-  const lazy::Session::Progress after = session.progress();
-  ended(steady_seconds() - start, after.noted - before.noted, after.in_graphs - before.in_graphs);
-  return result;
+  if (!turn.is_open) return result;
+  end_iteration(turn);
+  if (end(turn, /*tells=*/true)) return result;
+  Py_XDECREF(result);
+  return nullptr;
 }
+
+void CoExecution::begin(Turn& turn, bool with_frame) {
+  if (stage_ == Stage::eager) enter(Stage::looking);
+  if ((undecided != 0 && stage_ != Stage::co_executed) || !may_intercept()) return;
+  turn.is_open = true;
+  turn.is_lazy = is_next_lazy();
+  turn.stage = stage_;
+  turn.iterations = 0;
+  if (stage_ != Stage::co_executed) ++undecided;
+  if (turn.is_lazy) {
+    lazy::begin();
+    turn.before = turn.last = lazy::Session::of_this_thread().progress();
+    turn.recording.emplace(record_, PyEval_GetFrame(), with_frame);
+  }
+  if (on_account_ && conversion_account() != nullptr) turn.used = processor_milliseconds();
+  turn.start = steady_seconds();
+}
+
+bool CoExecution::end_iteration(Turn& turn) {
+  ++turn.iterations;
+  ++total_;
+  if (turn.is_lazy) {
+    // The program may have begun and ended lazy execution itself.
+    if (!lazy::has_begun()) lazy::begin();
+    const lazy::Session::Progress now = lazy::Session::of_this_thread().progress();
+    record_.add(turn.last, now);
+    record_.end_iteration(now);
+    if (turn.stage == Stage::co_executed) watch(turn.last, now);
+    turn.last = now;
+  }
+  if (turn.stage != stage_) return false;
+  return stage_ == Stage::co_executed || turn.iterations < iterations_of_turn();
+}
+
+bool CoExecution::end(Turn& turn, bool tells) {
+  if (turn.stage != Stage::co_executed) --undecided;
+  turn.is_open = false;
+  if (turn.is_lazy) {
+    const bool has_ended = ends();
+    turn.recording.reset();
+    const lazy::Session::Progress now = lazy::Session::of_this_thread().progress();
+    record_.add(turn.last, now);
+    turn.last = now;
+    if (!has_ended) return false;
+  }
+  const double seconds = steady_seconds() - turn.start;
+  if (turn.used != 0) pay(turn);
+  if (tells && turn.iterations > 0 && turn.stage == stage_) decide(turn, seconds);
+  return true;
+}
+
+// ---- The policy -------------------------------------------------------------------------------
+
+int CoExecution::iterations_of_turn() const { return kind_ == Kind::loop ? kIterationsOfTurn : 1; }
+
+bool CoExecution::is_next_lazy() const {
+  return stage_ == Stage::warming || stage_ == Stage::co_executed ||
+         (stage_ == Stage::comparing && !test_.next_is_old());
+}
+
+void CoExecution::enter(Stage stage) {
+  stage_ = stage;
+  calls_ = poor_ = 0;
+  why_not_ = {};
+  if (stage == Stage::looking) seconds_ = used_ = 0;
+  if (stage == Stage::comparing) test_ = {};
+  if (stage == Stage::co_executed) watched_ = {};
+}
+
+void CoExecution::give_up(std::string_view why) {
+  enter(Stage::eager);
+  why_not_ = why;
+  rest_ = 0;
+  if (on_account_ && conversion_account() != nullptr) conversion_account()->failed(spent_);
+}
+
+/// A loop may fill a buffer before it trains.
+void CoExecution::give_up_for_now(std::string_view why) {
+  give_up(why);
+  rest_ = std::max(kLeastRest, 2 * total_);
+}
+
+void CoExecution::decide(const Turn& turn, double seconds) {
+  calls_ += turn.iterations;
+  switch (turn.stage) {
+    case Stage::looking:
+      return decide_after_look(turn, seconds);
+    case Stage::warming:
+      return decide_after_warming(turn);
+    case Stage::comparing:
+      if (turn.is_lazy == test_.next_is_old()) return;  // another thread's turn has ended before
+      test_.add(seconds / turn.iterations);
+      if (test_.verdict() == AbTest::Verdict::kept) enter(Stage::co_executed);
+      if (test_.verdict() == AbTest::Verdict::given_up) give_up("eager execution is faster");
+      return;
+    default:
+      return;
+  }
+}
+
+void CoExecution::decide_after_look(const Turn& turn, double seconds) {
+  seconds_ += seconds;
+  if (turn.used != 0) used_ += processor_milliseconds() - turn.used;
+  if (calls_ < policy::kProfiledRuns) return;
+  if (speculate::times_decide && seconds_ < calls_ * policy::kShortestCoExecutedCall)
+    return give_up_for_now(kind_ == Kind::loop ? "its iterations are too short"
+                                               : "its calls are too short");
+  if (!is_covered()) return;
+  used_by_call_ = used_ / calls_;
+  enter(Stage::warming);
+}
+
+/// The first calls run at once, to learn the sizes of results.
+void CoExecution::decide_after_warming(const Turn& turn) {
+  const lazy::Session::Progress &before = turn.before, &now = turn.last;
+  const uint64_t noted = now.noted - before.noted;
+  const uint64_t fewest = policy::kFewestNotedCalls * static_cast<uint64_t>(turn.iterations);
+  if (calls_ > policy::kProfiledRuns + iterations_of_turn() && noted < fewest)
+    return give_up_for_now("it calls few operators");
+  if (noted >= fewest && is_mostly_in_graphs(noted, now.in_graphs - before.in_graphs))
+    return enter(speculate::times_decide ? Stage::comparing : Stage::co_executed);
+  if (now.waited == before.waited || calls_ > kMostPatientCalls) poor_ += turn.iterations;
+  // What is pending beyond an iteration comes again only with the next turn.
+  if (poor_ >= policy::kMostWarmingCalls * (kind_ == Kind::loop ? 2 : 1))
+    give_up(kind_ == Kind::loop ? "its operators differ from iteration to iteration"
+                                : "its operators differ from call to call");
+}
+
+/// Of one that is decided: if its operators no longer run in graphs, it is decided anew.
+void CoExecution::watch(const lazy::Session::Progress& before, const lazy::Session::Progress& now) {
+  if (on_account_ && conversion_account() != nullptr && test_.has_both())
+    conversion_account()->save(eager_milliseconds() - lazy_milliseconds());
+  watched_.noted += now.noted - before.noted;
+  watched_.in_graphs += now.in_graphs - before.in_graphs;
+  watched_.waited += now.waited - before.waited;
+  if (++calls_ < policy::kMostWarmingCalls) return;
+  const bool is_as_before =
+      watched_.waited > 0 || is_mostly_in_graphs(watched_.noted, watched_.in_graphs);
+  enter(is_as_before ? Stage::co_executed : Stage::warming);
+}
+
+bool CoExecution::is_covered() const {
+  const ConversionAccount* const paying = on_account_ ? conversion_account() : nullptr;
+  return paying == nullptr ||
+         paying->covers(paying->estimate(std::nullopt), processor_milliseconds(), used_);
+}
+
+/// What a turn took beyond what it takes eagerly was spent on graphs.
+void CoExecution::pay(const Turn& turn) {
+  if (turn.stage != Stage::warming) return;
+  const double spent = processor_milliseconds() - turn.used - used_by_call_ * turn.iterations;
+  if (spent <= 0) return;
+  spent_ += spent;
+  spend_on_conversion(spent);
+}
+
+bool CoExecution::is_any_undecided() { return undecided != 0; }
 
 std::string_view CoExecution::state() const {
   switch (stage_) {
@@ -66,47 +227,6 @@ std::string_view CoExecution::state() const {
       return "eager";
     default:
       return "undecided";
-  }
-}
-
-bool CoExecution::is_next_lazy() const {
-  return stage_ == Stage::warming || stage_ == Stage::co_executed ||
-         (stage_ == Stage::comparing && !test_.next_is_old());
-}
-
-void CoExecution::give_up(std::string_view why) {
-  stage_ = Stage::eager;
-  why_not_ = why;
-}
-
-void CoExecution::ended(double seconds, uint64_t noted, uint64_t in_graphs) {
-  ++calls_;
-  switch (stage_) {
-    case Stage::looking:
-      seconds_ += seconds;
-      if (calls_ < policy::kProfiledRuns) return;
-      if (speculate::times_decide && seconds_ < calls_ * policy::kShortestCoExecutedCall)
-        return give_up("its calls are too short");
-      stage_ = Stage::warming;
-      calls_ = 0;
-      return;
-    case Stage::warming:
-      // The first calls run at once, to learn the sizes of results.
-      if (calls_ > policy::kProfiledRuns && noted < policy::kFewestNotedCalls)
-        return give_up("it calls few operators");
-      if (noted >= policy::kFewestNotedCalls && 2 * in_graphs >= noted) {
-        stage_ = speculate::times_decide ? Stage::comparing : Stage::co_executed;
-      } else if (calls_ >= policy::kMostWarmingCalls) {
-        give_up("its operators differ from call to call");
-      }
-      return;
-    case Stage::comparing:
-      test_.add(seconds);
-      if (test_.verdict() == AbTest::Verdict::kept) stage_ = Stage::co_executed;
-      if (test_.verdict() == AbTest::Verdict::given_up) give_up("eager execution is faster");
-      return;
-    default:
-      return;
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/conversion_account.h"
 #include "base/options.h"
+#include "bind/co_execution_scope.h"
 #include "bind/entry_points.h"
 #include "bind/function.h"
 #include "bind/lazy.h"
@@ -141,6 +142,7 @@ NB_MODULE(_core, module) {
   module.doc() = "The compiled part of torchjanus.";
   module.attr("Function") = nb::borrow(bind::function_type());
   module.attr("Region") = nb::borrow(bind::region_type());
+  module.attr("CoExecutionScope") = nb::borrow(bind::co_execution_scope_type());
   module.def("find_kept", find_kept, nb::arg("kind"), nb::arg("key"),
              "The bytes kept on disk for the key, or None.");
   module.def("keep", keep, nb::arg("kind"), nb::arg("key"), nb::arg("object"));

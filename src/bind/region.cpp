@@ -38,6 +38,7 @@
 #include "base/check.h"
 #include "base/options.h"
 #include "base/policy.h"
+#include "bind/co_execution_scope.h"
 #include "bind/cut_function.h"
 #include "bind/cuts.h"
 #include "bind/snapshot.h"
@@ -138,6 +139,9 @@ struct RegionState {
   std::unique_ptr<Cuts> cuts;
   std::vector<python::Object> parts;  ///< regions of the bodies of its statements
   std::map<unsigned long, Place> places;
+  /// Set if an iteration of the scope, or its only one, begins with these statements.
+  std::shared_ptr<CoExecutionScope> scope;
+  std::vector<RegionState*> of_iteration;  ///< then: this region, and the others of the iteration
 
   Place& here() { return places[PyThread_get_thread_ident()]; }
 };
@@ -314,7 +318,9 @@ bool has_gradients() {
 /// Begins a run of cut statements, unless the region turns out to be better uncut.
 Mode begin_activation(RegionState& state) {
   const bool is_timed = !is_within(state);
-  const bool without_graphs = is_timed && !state.measurement->test().is_over() &&
+  const bool is_measured = is_timed && !state.measurement->test().is_over();
+  if (is_measured && CoExecution::is_any_undecided()) state.measurement->skipped();
+  const bool without_graphs = is_measured && !CoExecution::is_any_undecided() &&
                               state.measurement->begins(state.runs_with_news, has_gradients());
   end_measurement(state);
   if (state.is_plain) return Mode::plain;
@@ -350,9 +356,28 @@ double spent_on(const RegionState& state) {
   return sum;
 }
 
+/// Whether the region runs in the same way for a while: in Python, as it can't be converted or
+/// can't be paid for, or cut. News end that.
+bool is_settled(const RegionState& state) {
+  if (!state.was_entered) return true;
+  if (state.is_plain) return state.rests_until == 0;
+  if (state.cuts->any())
+    return state.measurement->test().is_empty() || state.measurement->test().is_over();
+  return state.dispatcher.is_disabled() ||
+         (state.dispatcher.counters().generated == 0 && state.dispatcher.account.is_short());
+}
+
+/// False with an exception set.
+bool begin_iteration(const RegionState& state) {
+  const bool may_count = std::ranges::all_of(
+      state.of_iteration, [](const RegionState* each) { return is_settled(*each); });
+  return state.scope->begin_iteration(may_count, news);
+}
+
 PyObject* enter(PyObject* object, PyObject* /*unused*/) {
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
+    if (state.scope != nullptr && !begin_iteration(state)) return nullptr;
     state.was_entered = true;
     if (is_without_graphs && is_within(state)) return new_mode(Mode::plain);
     if (is_part_of(state, resting_parts)) return new_mode(Mode::plain);
@@ -683,6 +708,7 @@ void add_last_line(const python::Object& dict, const syntax::Tree& tree) {
 python::Object told(const RegionState& state, Dispatcher::Describe describe) {
   python::Object dict = python::check(describe(state.dispatcher));
   add_last_line(dict, *state.tree);
+  if (state.scope != nullptr) add_co_execution(dict.get(), state.scope->co_execution());
   if (state.dispatcher.is_part) add_spent(dict.get(), "as_graph", state.as_graph);
   if (!state.cuts->any()) return dict;
   std::vector<python::Object> parts;
@@ -904,6 +930,16 @@ bool may_run_as_graph_at(PyObject* object, int line) {
 
 python::Object region_told(PyObject* region, Dispatcher::Describe describe) {
   return told(state_of(region), describe);
+}
+
+bool put_into_scope(const std::vector<PyObject*>& regions,
+                    const std::shared_ptr<CoExecutionScope>& scope) {
+  const auto is_region = [](PyObject* each) { return dispatcher_of_region(each) != nullptr; };
+  if (regions.empty() || !std::ranges::all_of(regions, is_region)) return false;
+  RegionState& first = state_of(regions.front());
+  first.scope = scope;
+  for (PyObject* const each : regions) first.of_iteration.push_back(&state_of(each));
+  return true;
 }
 
 void make_part(PyObject* region) { state_of(region).dispatcher.is_part = true; }

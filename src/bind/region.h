@@ -2,11 +2,16 @@
 // rewrites (torchjanus/script.py).
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "python/object.h"
 #include "speculate/dispatch.h"
 #include "syntax/tree.h"
 
 namespace janus::bind {
+
+class CoExecutionScope;
 
 /// The type object `torchjanus.Region`. Throws python::ErrorSet.
 PyObject* region_type();
@@ -29,6 +34,10 @@ RegionParts parts_of_region(PyObject* object);
 python::Object region_told(PyObject* region, speculate::Dispatcher::Describe describe);
 /// Marks the region as part of a function, whose report includes it.
 void make_part(PyObject* region);
+/// Puts the regions into a scope: an iteration begins with the first one. False, and nothing is
+/// changed, if one is no Region, or there is none. They are kept for good.
+bool put_into_scope(const std::vector<PyObject*>& regions,
+                    const std::shared_ptr<CoExecutionScope>& scope);
 /// Somebody asked for the conversion of the region and its parts: no account pays for them.
 void ask_for(PyObject* region);
 

@@ -187,6 +187,40 @@ nb::dict cut_dict(const Cuts& cuts, const Cuts::Cut& cut) {
   return dict;
 }
 
+void add_record(nb::dict& dict, const CoExecutionRecord& record) {
+  dict["iterations"] = record.iterations;
+  dict["noted"] = record.sum.noted;
+  dict["in_graphs"] = record.sum.in_graphs;
+  dict["one_by_one"] = record.sum.one_by_one;
+  dict["never_run"] = record.sum.never_run;
+  dict["segments"] = record.sum.structures;
+  dict["graphs"] = record.sum.graphs;
+  nb::dict pending;
+  pending["operators"] = record.pending;
+  pending["bytes"] = record.pending_bytes;
+  dict["pending"] = pending;
+  nb::list looks, lines;
+  for (const auto& [where, look] : record.looks) {
+    nb::dict each;
+    each["file"] = text(std::get<0>(where));
+    each["line"] = std::get<1>(where);
+    each["by"] = text(std::get<2>(where));
+    each["count"] = look.count;
+    each["milliseconds"] = look.milliseconds;
+    looks.append(each);
+  }
+  for (const auto& [line, noted] : record.lines) {
+    nb::dict each;
+    each["file"] = text(line.first);
+    each["line"] = line.second;
+    each["operators"] = noted;
+    lines.append(each);
+  }
+  dict["looks"] = looks;
+  dict["sampled"] = record.sampled;
+  dict["lines"] = lines;
+}
+
 nb::dict seen_function_dict(const WatchReport::Function& function) {
   nb::dict dict;
   dict["name"] = text(function.name);
@@ -258,8 +292,10 @@ void add_co_execution(PyObject* dict, const CoExecution& co_execution) {
   nb::dict told;
   told["state"] = std::string(co_execution.state());
   told["why_not"] = std::string(co_execution.why_not());
+  told["is_loop"] = co_execution.kind() == CoExecution::Kind::loop;
   told["eager_milliseconds"] = co_execution.eager_milliseconds();
   told["lazy_milliseconds"] = co_execution.lazy_milliseconds();
+  add_record(told, co_execution.record());
   nb::borrow<nb::dict>(dict)["co_execution"] = told;
 }
 

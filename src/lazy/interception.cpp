@@ -116,6 +116,8 @@ void begin() {
   c10::impl::tls_set_dispatch_key_excluded(kWrapper, true);
 }
 
+bool has_begun() { return session_of_thread != nullptr; }
+
 void end() {
   intercept(nullptr);
   Session::of_this_thread().run_all(Look::end);

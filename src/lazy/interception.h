@@ -15,6 +15,8 @@ inline constexpr Switch kInterceptionSwitch{
 
 /// Notes this thread's operators from here on, in its session.
 void begin();
+/// Whether that is so, even if something runs now that is not noted.
+bool has_begun();
 /// Ends that. All that is noted has run then, unless it throws what the operators throw.
 void end();
 

@@ -110,6 +110,7 @@ class KnownSegment {
     if (compiled_ == nullptr && !is_given_up_ && is_worth_a_graph(segment))
       compile(segment, counts);
     if (is_ready(counts)) return run_or_compare(segment, numbers, counts, done);
+    counts.waited += compiled_ != nullptr ? 1 : 0;
     const double start = steady_seconds();
     run_one_by_one(segment, done);
     seconds_ += steady_seconds() - start;

@@ -26,6 +26,7 @@ class SegmentCache {
 
   struct Counts {
     uint64_t structures = 0, graphs = 0, given_up = 0;
+    uint64_t waited = 0;  ///< runs one by one, as the kernels were being compiled
   };
   const Counts& counts() const { return counts_; }
 

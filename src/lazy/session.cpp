@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/options.h"
 #include "base/policy.h"
+#include "base/steady_time.h"
 #include "lazy/new_kind.h"
 #include "lazy/segment_cache.h"
 #include "torch/exposed.h"
@@ -36,6 +37,27 @@ std::vector<Session*> all_sessions() {
   std::vector<Session*> all;
   for (const auto& each : sessions().all) all.push_back(each.get());
   return all;
+}
+
+thread_local Observer* observer = nullptr;
+
+/// When something began that may be a look; 0: nobody wants to know.
+double start_of_look() {
+  return observer == nullptr || !torch::is_intercepted() ? 0 : steady_seconds();
+}
+
+void tell_look(std::string_view by, double start) {
+  if (observer != nullptr && start != 0) observer->looked(by, steady_seconds() - start);
+}
+
+const char* name_of(Look look) {
+  static constexpr const char* kNames[] = {"", "an address", "a converted function",
+                                           "too much pending", "the end"};
+  return kNames[static_cast<size_t>(look)];
+}
+
+std::string name_of(const OperatorRule& rule) {
+  return c10::toString(rule.overload.operator_name());
 }
 
 std::span<const c10::IValue> arguments_of(const OperatorRule& rule, const at::Stack& stack) {
@@ -90,9 +112,18 @@ void Session::take(const c10::OperatorHandle& overload, at::Stack& stack,
                    c10::function_ref<void()> run) {
   const OperatorRule& rule = rule_of(overload);
   if (rule.treatment == Treatment::view) return run();
-  if (rule.treatment == Treatment::note && note(rule, stack, run)) return;
-  run_at_once(rule, stack, run);
+  const bool is_noted = rule.treatment == Treatment::note && note(rule, stack, run);
+  if (observer != nullptr) tell(rule, is_noted);
+  if (!is_noted) run_at_once(rule, stack, run);
 }
+
+void Session::tell(const OperatorRule& rule, bool is_noted) {
+  if (const double start = std::exchange(looked_inside_, 0); start != 0)
+    tell_look(name_of(rule), start);
+  if (is_noted && observer->wants_calls) observer->noted();
+}
+
+Observer* Session::observe(Observer* next) { return std::exchange(observer, next); }
 
 bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run) {
   at::Stack arguments;  // freed without the lock: a tensor's end may need Python's
@@ -111,7 +142,10 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
   }
   if (!may_wait(*kind, stack)) return false;
   append(*kind, stack, arguments);
-  if (pending_.is_full()) run_all(Look::limit);
+  if (pending_.is_full()) {
+    looked_inside_ = start_of_look();
+    run_all(Look::limit);
+  }
   return true;
 }
 
@@ -201,7 +235,11 @@ bool Session::indices_fit(const OperatorRule& operator_rule,
   const at::Tensor& indices = arguments[rule.indices].toTensor();
   if (StorageNode::Pointer node = known_node(*storage_of(indices))) {
     const Wanted wanted{std::move(node), false};
-    if (serve({&wanted, 1}, Look::value)) ++looks_of_operators_[&operator_rule];
+    const double start = start_of_look();
+    if (serve({&wanted, 1}, Look::value)) {
+      ++looks_of_operators_[&operator_rule];
+      looked_inside_ = start;
+    }
   }
   const c10::IValue& bounding = arguments[rule.bounded_by];
   const int64_t end =
@@ -285,6 +323,8 @@ void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack)
   const OperatorRule& rule = rule_of(overload);
   const auto arguments = arguments_of(rule, stack);
   const bool is_known = overload.schema().name().starts_with("aten::");
+  const double start = start_of_look();
+  bool has_run = false;
   for (Session* session : all_sessions()) {
     const std::lock_guard lock(session->mutex_);
     std::vector<Wanted> wanted;
@@ -292,9 +332,11 @@ void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack)
       if (StorageNode::Pointer node = session->known_node(storage))
         wanted.push_back({std::move(node), !is_known || rule.writes[argument]});
     });
-    if (!wanted.empty() && session->serve(wanted, Look::value))
-      ++session->looks_of_operators_[&rule];
+    if (wanted.empty() || !session->serve(wanted, Look::value)) continue;
+    ++session->looks_of_operators_[&rule];
+    has_run = true;
   }
+  if (has_run) tell_look(name_of(rule), start);
 }
 
 void Session::share(const c10::OperatorHandle& overload, const at::Stack& stack) {
@@ -318,13 +360,16 @@ void Session::settle(const c10::StorageImpl& storage) {
 }
 
 void Session::serve_storage(const c10::StorageImpl& storage, bool is_written) {
+  const double start = start_of_look();
+  bool has_run = false;
   for (Session* session : all_sessions()) {
     const std::lock_guard lock(session->mutex_);
     StorageNode::Pointer node = session->known_node(storage);
     if (!node || session->is_running_) continue;
     const Wanted wanted{std::move(node), is_written};
-    session->serve({&wanted, 1}, Look::pointer);
+    has_run |= session->serve({&wanted, 1}, Look::pointer);
   }
+  if (has_run) tell_look(name_of(Look::pointer), start);
 }
 
 bool Session::serve(std::span<const Wanted> wanted, Look look) {
@@ -343,17 +388,19 @@ bool Session::serve(std::span<const Wanted> wanted, Look look) {
 
 void Session::count(Look look) {
   ++counts_.looks;
-  static constexpr const char* kNames[] = {"", "an address", "a converted function",
-                                           "too much pending", "the end"};
-  if (look != Look::value) ++counts_.looked_at_by[kNames[static_cast<size_t>(look)]];
+  if (look != Look::value) ++counts_.looked_at_by[name_of(look)];
 }
 
 void Session::run_all(Look look) {
-  const std::lock_guard lock(mutex_);
-  if (pending_.empty()) return;
-  count(look);
-  run(pending_.needed_for_all());
-  counts_.never_run += pending_.clear();
+  const double start = start_of_look();
+  {
+    const std::lock_guard lock(mutex_);
+    if (pending_.empty()) return;
+    count(look);
+    run(pending_.needed_for_all());
+    counts_.never_run += pending_.clear();
+  }
+  if (look != Look::limit) tell_look(name_of(look), start);  // else its caller has the lock
 }
 
 void Session::run(std::span<PendingCall* const> calls) {
@@ -399,8 +446,7 @@ void Session::keep_memory_limit(std::span<PendingCall* const> done) {
 SessionCounts Session::counts() const {
   const std::lock_guard lock(mutex_);
   SessionCounts counts = counts_;
-  for (const auto& [rule, looks] : looks_of_operators_)
-    counts.looked_at_by[c10::toString(rule->overload.operator_name())] = looks;
+  for (const auto& [rule, looks] : looks_of_operators_) counts.looked_at_by[name_of(*rule)] = looks;
   const SegmentCache::Counts& segments = segments_->counts();
   counts.structures = segments.structures;
   counts.graphs = segments.graphs;
@@ -412,7 +458,17 @@ SessionCounts Session::counts() const {
 
 Session::Progress Session::progress() const {
   const std::lock_guard lock(mutex_);
-  return {counts_.noted, counts_.run_in_graphs};
+  const SegmentCache::Counts& segments = segments_->counts();
+  return {.noted = counts_.noted,
+          .in_graphs = counts_.run_in_graphs,
+          .one_by_one = counts_.run_eagerly,
+          .never_run = counts_.never_run,
+          .looks = counts_.looks,
+          .structures = segments.structures,
+          .graphs = segments.graphs,
+          .waited = segments.waited,
+          .pending = pending_.size(),
+          .pending_bytes = pending_.bytes()};
 }
 
 size_t Session::pending() const {

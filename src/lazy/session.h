@@ -22,6 +22,7 @@
 
 #include "base/options.h"
 #include "lazy/made_storages.h"
+#include "lazy/observer.h"
 #include "lazy/pending_calls.h"
 
 namespace janus::lazy {
@@ -81,12 +82,19 @@ class Session {
   void run_all(Look look);
 
   SessionCounts counts() const;
+  /// A part of the counts that is cheap to read, and what is noted now.
   struct Progress {
-    uint64_t noted = 0, in_graphs = 0;
+    uint64_t noted = 0, in_graphs = 0, one_by_one = 0, never_run = 0, looks = 0;
+    uint64_t structures = 0, graphs = 0;
+    uint64_t waited = 0;  ///< segments that ran one by one as their kernels were being compiled
+    size_t pending = 0, pending_bytes = 0;
   };
   Progress progress() const;
   /// How many calls are noted now.
   size_t pending() const;
+
+  /// This thread's observer from now on; null: nobody. Returns the one before.
+  static Observer* observe(Observer* observer);
 
  private:
   /// Notes the call, or runs it to learn its kind; false if it has to run at once.
@@ -109,6 +117,7 @@ class Session {
   /// Whether anything had to run.
   bool serve(std::span<const Wanted> wanted, Look look);
   void count(Look look);
+  void tell(const OperatorRule& rule, bool is_noted);
   void run(std::span<PendingCall* const> calls);
   void finish(std::span<PendingCall* const> calls, size_t done);
   void keep_memory_limit(std::span<PendingCall* const> done);
@@ -120,6 +129,7 @@ class Session {
   CallParts parts_;
   std::unique_ptr<SegmentCache> segments_;
   bool is_running_ = false;
+  double looked_inside_ = 0;  ///< since when a call looked that was being noted; 0: it did not
   SessionCounts counts_;
   std::atomic<uint64_t> at_once_ = 0;
   std::unordered_map<const OperatorRule*, uint64_t> looks_of_operators_;

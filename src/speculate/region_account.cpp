@@ -44,6 +44,7 @@ void RegionAccount::continue_from(const RegionAccount& whole, uint64_t calls) {
 
 bool RegionAccount::covers_graph(uint64_t calls, bool may_wait) {
   const ConversionAccount* const paying = account();
+  is_short_ = false;
   if (paying == nullptr) return true;
   const double used = processor_milliseconds();
   if (met_ == 0) met_ = used;
@@ -56,6 +57,7 @@ bool RegionAccount::covers_graph(uint64_t calls, bool may_wait) {
     }
     if (time_of(calls, used) > kShareOfMainRegion * (used - met_)) last_waiting = used;
   }
+  is_short_ = true;
   if (may_wait) wait(since_last_question);
   return false;
 }

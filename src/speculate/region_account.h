@@ -37,6 +37,8 @@ class RegionAccount {
   /// `may_wait`, the next calls wait: as many as pass in some milliseconds, so that a loop of short
   /// calls does not pay for questions.
   bool covers_graph(uint64_t calls, bool may_wait);
+  /// Whether it did not, when it was asked last.
+  bool is_short() const { return is_short_; }
   /// Whether code that takes a good part of the program's time waits for the account.
   static bool is_any_waiting();
 
@@ -89,6 +91,7 @@ class RegionAccount {
 
   std::optional<EarlierRun> earlier_;
   bool is_open_ = false;
+  bool is_short_ = false;
   double spent_ = 0, saved_ = 0;
   double usual_gain_ = 0;  ///< of a run as a graph
   uint64_t missed_ = 0;    ///< calls that fitted no graph since the last one was begun

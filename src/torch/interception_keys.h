@@ -20,9 +20,11 @@ inline constexpr c10::DispatchKeySet kInterceptionKeys = c10::DispatchKeySet(kBe
                                                          c10::DispatchKeySet(kLazyTensor) |
                                                          c10::DispatchKeySet(kAboveAll);
 
-/// While it lives, this thread's operators run as if nobody intercepted them.
+/// While it lives, this thread's operators run as if nobody intercepted them. None looks for what
+/// is pending either: who waits for another thread's work while it runs its own may wait for ever.
 class NotIntercepted {
-  c10::impl::ExcludeDispatchKeyGuard guard_{c10::DispatchKeySet(kBelowAutograd)};
+  c10::impl::ExcludeDispatchKeyGuard guard_{c10::DispatchKeySet(kBelowAutograd) |
+                                            c10::DispatchKeySet(kAboveAll)};
 };
 
 /// Takes the key of lazy tensors away, for functions of torch that take every key for a device's.
