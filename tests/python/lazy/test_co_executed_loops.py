@@ -78,7 +78,7 @@ SCRIPTS = {
             loss.backward()
             meter.add(model[0].weight.grad.abs().max())
             optimizer.step()
-            if number % 20 == 0:
+            if number % 60 == 59:
                 print(number, meter, f"{loss.item():.9f}")
 
     train()

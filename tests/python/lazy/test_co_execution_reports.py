@@ -83,7 +83,7 @@ def test_a_loop(tmp_path):
     looks = {(each["line"], each["by"]): each for each in told["looks"]}
     look = looks[line_of("# a look"), "aten::_local_scalar_dense"]
     assert look["file"] == "program.py"
-    assert 40 <= look["count"] <= 60
+    assert 10 <= look["count"] <= 60
     assert look["milliseconds"] > 0
     noted = {each["line"]: each["operators"] for each in told["lines"]}
     assert told["sampled"] >= 3
