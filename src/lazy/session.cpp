@@ -60,6 +60,20 @@ std::string name_of(const OperatorRule& rule) {
   return c10::toString(rule.overload.operator_name());
 }
 
+thread_local bool is_running = false;
+
+/// While it lives, this thread runs noted calls.
+class Running {
+ public:
+  Running() = default;
+  ~Running() { is_running = was_running_; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  bool was_running_ = std::exchange(is_running, true);
+};
+
 std::span<const c10::IValue> arguments_of(const OperatorRule& rule, const at::Stack& stack) {
   return std::span(stack).last(rule.writes.size());
 }
@@ -129,7 +143,7 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
   at::Stack arguments;  // freed without the lock: a tensor's end may need Python's
   std::unique_lock lock(mutex_);
   parts_.read(rule, stack);
-  if (!parts_.is_known || is_ready_scalar_work()) return false;
+  if (!parts_.is_known || is_ready_scalar_work() || is_used_by_others()) return false;
   CallKind* const kind = known_kind();
   if (kind == nullptr) {
     NewKind made(rule, parts_, stack);
@@ -178,6 +192,15 @@ CallKind* Session::known_kind() {
   for (const auto& each : found->second)
     if (each->key == parts_.words) return each.get();
   return nullptr;
+}
+
+/// Whether pending calls of another thread's session use an operand. It is used by one session at a
+/// time: the call runs at once, when those have run.
+bool Session::is_used_by_others() const {
+  return std::ranges::any_of(parts_.tensors, [&](const at::Tensor* tensor) {
+    const c10::StorageImpl& storage = *storage_of(*tensor);
+    return is_watched(storage) && !torch::is_in_file(storage) && !known_node(storage);
+  });
 }
 
 /// Whether the operands are single numbers that are there. To note what is computed of them costs
@@ -279,7 +302,7 @@ void Session::append(const CallKind& kind, at::Stack& stack, at::Stack& argument
   ++counts_.noted;
 }
 
-StorageNode::Pointer Session::known_node(const c10::StorageImpl& storage) {
+StorageNode::Pointer Session::known_node(const c10::StorageImpl& storage) const {
   StorageNode* const pending = StorageNode::of_pending(storage);
   if (pending == nullptr) return pending_.ready_node(storage);
   return &pending->session() == this ? StorageNode::Pointer::reclaim_copy(pending)
@@ -360,12 +383,13 @@ void Session::settle(const c10::StorageImpl& storage) {
 }
 
 void Session::serve_storage(const c10::StorageImpl& storage, bool is_written) {
+  if (is_running) return;  // a call that this thread runs asks: all that it needs has run
   const double start = start_of_look();
   bool has_run = false;
   for (Session* session : all_sessions()) {
     const std::lock_guard lock(session->mutex_);
     StorageNode::Pointer node = session->known_node(storage);
-    if (!node || session->is_running_) continue;
+    if (!node) continue;
     const Wanted wanted{std::move(node), is_written};
     has_run |= session->serve({&wanted, 1}, Look::pointer);
   }
@@ -413,17 +437,15 @@ void Session::run(std::span<PendingCall* const> calls) {
   const Segment segment(std::move(events),
                         [&](const StorageNode& node) { return pending_.is_used_by_others(node); });
   size_t done = 0;
-  is_running_ = true;
+  const Running running;
   try {
     const bool by_graph = segments_->run(segment, done);
     (by_graph ? counts_.run_in_graphs : counts_.run_eagerly) += calls.size();
   } catch (...) {  // memory ran out: what is left may run later, but not for ever
-    is_running_ = false;
     if (done < calls.size() && std::exchange(calls[done]->event.has_failed, true)) ++done;
     finish(calls, done);
     throw;
   }
-  is_running_ = false;
   finish(calls, calls.size());
 }
 

@@ -101,6 +101,7 @@ class Session {
   bool note(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
   void run_at_once(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
   CallKind* known_kind();
+  bool is_used_by_others() const;
   bool is_ready_scalar_work() const;
   bool may_wait(const CallKind& kind, const at::Stack& stack);
   bool overlaps_itself(const CallKind& kind) const;
@@ -112,7 +113,7 @@ class Session {
   Event::Operand operand_of(const at::Tensor& tensor);
   StorageNode::Pointer node_of(const at::Tensor& tensor);
   /// Null if nothing that is noted uses the storage.
-  StorageNode::Pointer known_node(const c10::StorageImpl& storage);
+  StorageNode::Pointer known_node(const c10::StorageImpl& storage) const;
   static void serve_storage(const c10::StorageImpl& storage, bool is_written);
   /// Whether anything had to run.
   bool serve(std::span<const Wanted> wanted, Look look);
@@ -128,7 +129,6 @@ class Session {
   std::unordered_map<uint64_t, std::vector<std::unique_ptr<CallKind>>> kinds_;
   CallParts parts_;
   std::unique_ptr<SegmentCache> segments_;
-  bool is_running_ = false;
   double looked_inside_ = 0;  ///< since when a call looked that was being noted; 0: it did not
   SessionCounts counts_;
   std::atomic<uint64_t> at_once_ = 0;
