@@ -25,6 +25,7 @@
 #include "python/lock.h"
 #include "speculate/object_heap.h"
 #include "torch/gradient_graph.h"
+#include "torch/interception_keys.h"
 #include "torch/leaf_order.h"
 #include "torch/parts.h"
 #include "torch/random_state.h"
@@ -154,6 +155,7 @@ class GraphBackward final : public autograd::Node {
     if (std::ranges::none_of(gradients, &at::Tensor::defined)) return variable_list(num_outputs());
     const std::lock_guard lock(mutex_);
     const auto python = lock_python();
+    const OrdinaryExecution execution;  // gradients may be pending, and the run's operators may not
     const std::vector<bool> given = complete(gradients);
     const Way& way = cuts_are_looked_at() ? apart_ : whole_;
     variable_list made = !c10::GradMode::is_enabled()         ? run_backward(way, gradients)

@@ -38,6 +38,21 @@ bool no_hooks(Interpreter& interpreter, const Value& self) {
   return no_global_hooks(interpreter);
 }
 
+/// What torchjanus.function leaves in `_compiled_call_impl`: it computes what the module's own call
+/// does.
+bool is_converted_call(Interpreter& interpreter, const Known& compiled, const Value& self) {
+  static PyObject* const converted = imported("torchjanus.Function");
+  static PyObject* const own = imported("torch.nn.Module._call_impl");
+  const auto* module = as<Known>(self);
+  if (module == nullptr || converted == nullptr ||
+      !PyObject_TypeCheck(compiled.object.get(), reinterpret_cast<PyTypeObject*>(converted)))
+    return false;
+  const python::Object call =
+      interpreter.must(PyObject_GetAttrString(compiled.object.get(), "__wrapped__"));
+  return PyMethod_Check(call.get()) && PyMethod_GET_FUNCTION(call.get()) == own &&
+         PyMethod_GET_SELF(call.get()) == module->object.get();
+}
+
 /// Module.__call__ and Module._call_impl
 Value call_module(Interpreter& interpreter, const CallArguments& arguments) {
   static PyObject* const own = imported("torch.nn.Module._call_impl");
@@ -46,7 +61,11 @@ Value call_module(Interpreter& interpreter, const CallArguments& arguments) {
   if (as<Known>(self) == nullptr && as<Instance>(self) == nullptr) return nullptr;
   Value compiled_call = attribute(interpreter, self, "_compiled_call_impl");
   const auto* compiled = as<Known>(compiled_call);
-  if (compiled == nullptr || !compiled->object.is(Py_None)) return nullptr;
+  if (compiled == nullptr) return nullptr;
+  if (!compiled->object.is(Py_None)) {
+    if (!is_converted_call(interpreter, *compiled, self)) return nullptr;
+    interpreter.assume_identity(*compiled);
+  }
   Value implementation = attribute(interpreter, self, "_call_impl");
   const auto* method = as<Method>(implementation);
   const auto* function = method == nullptr ? nullptr : as<Known>(method->function);
