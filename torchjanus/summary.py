@@ -37,6 +37,7 @@ HINTS = {
     "autograd": "call backward() in the function that computes the loss, and detach() what needs no gradient",
     "hook": "remove the hook, or do its work in the step",
     "optimizer": "use an optimizer of torch.optim, and let gradients have none of their own",
+    "communication": "keep communication between processes in one place: what stands around it has graphs",
     "limit": "decorate a smaller function with @torchjanus.function: one step, not the loop around it",
     "no_tensor_work": "nothing: without tensor operations there is nothing to convert",
     "would_raise": "test for the case before, where now an exception tells it",

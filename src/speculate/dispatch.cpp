@@ -53,7 +53,8 @@ bool is_permanent(ReasonCode code) {
 
 /// Whether the reason lies in the code that is called, whatever the values are.
 bool is_lasting(ReasonCode code) {
-  return code == ReasonCode::unknown_callable || is_permanent(code);
+  return code == ReasonCode::unknown_callable || code == ReasonCode::communication ||
+         is_permanent(code);
 }
 
 /// Whether a switch makes inputs of values that have not varied.

@@ -28,6 +28,7 @@ namespace janus::speculate {
   X(autograd,             "{}")                                                                         \
   X(hook,                 "{} has a hook that is not converted")                                        \
   X(optimizer,            "{}")                                                                         \
+  X(communication,        "{} communicates with other processes")                                       \
   X(limit,                "{}")                                                                         \
   X(no_tensor_work,       "no tensor operation ran in {}")                                              \
   X(would_raise,          "converting this would raise: {}")                                            \
@@ -58,6 +59,9 @@ struct Reason {
   /// The user's function that the converted code calls, directly, and that leads to `span`; null if
   /// the place is in the converted code itself.
   python::Object callee = {};
+  /// The module that what was refused calls between its communication, and that can be converted by
+  /// itself; null if there is none.
+  python::Object module_within = {};
 
   /// The code as text: "heap_write".
   std::string code_name() const;

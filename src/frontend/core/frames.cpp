@@ -132,6 +132,15 @@ void Frames::refuse(ReasonCode code, std::string details) const {
   throw Refusal{{code, std::move(details), user_span(), -1, std::move(callee)}};
 }
 
+void Frames::refuse_around(std::string what, Object module) const {
+  try {
+    refuse(ReasonCode::communication, std::move(what));
+  } catch (Refusal& refusal) {
+    refusal.reason.module_within = std::move(module);
+    throw;
+  }
+}
+
 void Frames::refuse_raised() const {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);

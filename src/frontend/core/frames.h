@@ -108,6 +108,8 @@ class Frames {
 
   // --- giving up
   [[noreturn]] void refuse(ReasonCode code, std::string details) const;
+  /// For what communicates around the call of a module that can be converted by itself.
+  [[noreturn]] void refuse_around(std::string what, python::Object module) const;
   /// Gives up because the C API raised: the program would raise the same. Clears the exception.
   [[noreturn]] void refuse_raised() const;
   /// `object`, or would_raise if it is null.

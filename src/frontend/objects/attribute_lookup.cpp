@@ -6,6 +6,7 @@
 
 #include "frontend/control/outcomes.h"
 #include "frontend/core/class_of.h"
+#include "frontend/core/communication.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/heap_places.h"
 #include "frontend/core/keys.h"
@@ -120,6 +121,8 @@ Value Lookup::run() {
   if (instance_ == nullptr && PyModule_Check(object_))
     return plain_attribute(interpreter_, known_, name_);
   if (instance_ == nullptr && PyType_Check(object_)) return class_attribute();
+  if (instance_ == nullptr && is_communication_class(type_))
+    if (Value value = communication_attribute(interpreter_, self_, name_)) return value;
   if (has_general_lookup()) {
     Value value = run_general();
     return value != nullptr ? value : fallback();

@@ -40,6 +40,7 @@ void register_special_callables() {
       attention_callables,
       autograd_callables,
       checkpoint_callables,
+      collective_callables,
       custom_gradient_callables,
       foreach_callables,
       fused_callables,
@@ -49,6 +50,7 @@ void register_special_callables() {
       module_callables,
       optimizer_callables,
       recurrent_callables,
+      sharding_callables,
       tensor_callables,
   };
   register_callables(tables);

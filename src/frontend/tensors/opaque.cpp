@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontend/core/autocast_state.h"
+#include "frontend/core/communication.h"
 #include "frontend/core/torch_services.h"
 #include "frontend/tensors/autocast.h"
 #include "frontend/tensors/overlap.h"
@@ -183,6 +184,7 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
                   const std::string& native_refusal) {
   std::optional<std::string> name = torch_services().operator_name(callable);
   if (!name) return nullptr;
+  if (is_communication(*name)) interpreter.refuse(ReasonCode::communication, *name);
   if (interpreter.modes.autocast.is_on) {
     const CallArguments cast = with_casts(interpreter, name->substr(name->find(':') + 2),
                                           torch_services().is_composite(*name), arguments);

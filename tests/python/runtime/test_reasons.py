@@ -15,7 +15,7 @@ import pytest
 
 import torch
 import torchjanus
-from torch import nn
+from torch import distributed, nn
 from torchjanus import _core
 
 PROGRAMS = []
@@ -241,6 +241,21 @@ def mode_active():
 
     with torch.autocast("cpu"):
         return called(f, *ones(2, 2))
+
+
+@produces("communication", "torch.distributed.all_reduce communicates with other processes")
+def communication():
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+
+    def f(x):
+        y = x * 2
+        distributed.all_reduce(y)  # here
+        return y
+
+    try:
+        return called(f, *ones(2))
+    finally:
+        distributed.destroy_process_group()
 
 
 @produces("internal_error", "internal error: .*ZeroDivisionError")

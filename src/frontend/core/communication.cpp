@@ -1,0 +1,71 @@
+#include "frontend/core/communication.h"
+
+#include <algorithm>
+
+#include "frontend/core/interpreter.h"
+#include "frontend/values/constants.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+/// A class of C++: pybind11 derives all of them from one.
+bool is_bound(PyTypeObject* type) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    auto* const each = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+    if (std::string_view(each->tp_name).ends_with("pybind11_object")) return true;
+  }
+  return false;
+}
+
+Value answer_of(Interpreter& interpreter, const Known& object, const Object& method) {
+  interpreter.assume_identity(object);
+  return interpreter.constant(
+      interpreter.must(PyObject_CallMethodNoArgs(object.object.get(), method.get())));
+}
+
+}  // namespace
+
+bool is_communication(std::string_view operator_name) {
+  static constexpr std::string_view kNamespaces[] = {
+      "c10d", "c10d_functional", "_c10d_functional", "_c10d_functional_autograd",
+      "fsdp", "symm_mem",        "_dtensor"};
+  const std::string_view space = operator_name.substr(0, operator_name.find("::"));
+  return std::ranges::find(kNamespaces, space) != std::end(kNamespaces);
+}
+
+bool is_communication_class(PyTypeObject* type) {
+  PyObject* const name = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0
+                             ? PyDict_GetItemString(type->tp_dict, "__module__")
+                             : nullptr;
+  if (name == nullptr || !PyUnicode_Check(name)) return false;
+  const std::string module = text_of(name);
+  return (module == "torch._C._distributed_c10d" ||
+          module == "torch.distributed.distributed_c10d") &&
+         is_bound(type);
+}
+
+Value communication_attribute(Interpreter& interpreter, const Value& self, const Object& name) {
+  const Known& object = *as<Known>(self);
+  PyTypeObject* const type = Py_TYPE(object.object.get());
+  const std::string text = text_of(name.get());
+  if (text.starts_with("__") || _PyType_Lookup(type, name.get()) == nullptr) return nullptr;
+  if (text == "rank" || text == "size")
+    return std::make_shared<Native>(
+        text, [self, name](Interpreter& inner, const CallArguments& arguments) {
+          if (!arguments.positional.empty() || !arguments.keywords.empty())
+            inner.refuse(ReasonCode::unsupported_argument, "an argument of a process group's size");
+          return answer_of(inner, *as<Known>(self), name);
+        });
+  if (text == "group_name") {
+    interpreter.assume_identity(object);
+    return interpreter.constant(
+        interpreter.must(PyObject_GetAttr(object.object.get(), name.get())));
+  }
+  interpreter.refuse(ReasonCode::communication,
+                     cat(python::type_name(object.object.get()), ".", text));
+}
+
+}  // namespace janus::frontend

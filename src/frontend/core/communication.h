@@ -1,0 +1,27 @@
+// Communication between processes. If one of them makes a collective twice, or not at all, or in
+// another order than the others, all of them wait for ever or mix up their data. So no graph has
+// one: Python makes each where the program does.
+#pragma once
+
+#include <string_view>
+
+#include "frontend/values/value.h"
+
+namespace janus::frontend {
+
+class Interpreter;
+
+/// Whether the operator ("_c10d_functional::all_reduce") communicates. Its schema may say that it
+/// only computes.
+bool is_communication(std::string_view operator_name);
+
+/// Whether objects of the class are torch's process groups, pending works, reducers and the like,
+/// which are written in C++.
+bool is_communication_class(PyTypeObject* type);
+
+/// The attribute of such an object, which is a Known: its rank, size and name are known as long as
+/// it is there. Null if the object has no such attribute. Refuses the others.
+Value communication_attribute(Interpreter& interpreter, const Value& self,
+                              const python::Object& name);
+
+}  // namespace janus::frontend

@@ -1,0 +1,89 @@
+// The functions of torch.distributed that communicate, and the modules of torch that do between
+// their own `forward` and that of the module within. They are made by Python, under the names that
+// users know.
+#include <algorithm>
+
+#include "frontend/core/interpreter.h"
+#include "frontend/core/operations.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/torch_library/special_callables.h"
+
+namespace janus::frontend {
+
+namespace {
+
+template <size_t length>
+struct Path {
+  constexpr Path(const char (&path)[length]) { std::ranges::copy(path, text); }
+  char text[length];
+};
+
+template <Path path>
+Value refuse_communication(Interpreter& interpreter, const CallArguments&) {
+  interpreter.refuse(ReasonCode::communication, path.text);
+}
+
+template <Path path>
+constexpr SpecialCallable communicates{path.text, refuse_communication<path>};
+
+/// DistributedDataParallel.forward: the module within can be converted by itself.
+Value refuse_data_parallel(Interpreter& interpreter, const CallArguments& arguments) {
+  const Value within = arguments.positional.empty()
+                           ? nullptr
+                           : attribute(interpreter, arguments.positional[0], "module");
+  const auto* module = as<Known>(within);
+  interpreter.refuse_around("DistributedDataParallel",
+                            module == nullptr ? python::Object() : module->object);
+}
+
+}  // namespace
+
+std::span<const SpecialCallable> collective_callables() {
+  static constexpr SpecialCallable table[] = {
+      communicates<"torch.distributed.all_gather">,
+      communicates<"torch.distributed.all_gather_coalesced">,
+      communicates<"torch.distributed.all_gather_into_tensor">,
+      communicates<"torch.distributed.all_gather_object">,
+      communicates<"torch.distributed.all_gather_single">,
+      communicates<"torch.distributed.all_reduce">,
+      communicates<"torch.distributed.all_reduce_coalesced">,
+      communicates<"torch.distributed.all_to_all">,
+      communicates<"torch.distributed.all_to_all_single">,
+      communicates<"torch.distributed.barrier">,
+      communicates<"torch.distributed.batch_isend_irecv">,
+      communicates<"torch.distributed.broadcast">,
+      communicates<"torch.distributed.broadcast_object_list">,
+      communicates<"torch.distributed.destroy_process_group">,
+      communicates<"torch.distributed.gather">,
+      communicates<"torch.distributed.gather_object">,
+      communicates<"torch.distributed.init_process_group">,
+      communicates<"torch.distributed.irecv">,
+      communicates<"torch.distributed.isend">,
+      communicates<"torch.distributed.monitored_barrier">,
+      communicates<"torch.distributed.new_group">,
+      communicates<"torch.distributed.recv">,
+      communicates<"torch.distributed.recv_object_list">,
+      communicates<"torch.distributed.reduce">,
+      communicates<"torch.distributed.reduce_scatter">,
+      communicates<"torch.distributed.reduce_scatter_single">,
+      communicates<"torch.distributed.reduce_scatter_tensor">,
+      communicates<"torch.distributed.scatter">,
+      communicates<"torch.distributed.scatter_object_list">,
+      communicates<"torch.distributed.send">,
+      communicates<"torch.distributed.send_object_list">,
+      {"torch.nn.parallel.DistributedDataParallel.forward", refuse_data_parallel},
+  };
+  return table;
+}
+
+std::span<const SpecialCallable> sharding_callables() {
+  if (PyDict_GetItemString(PyImport_GetModuleDict(), "torch.distributed.fsdp") == nullptr)
+    return {};
+  static constexpr SpecialCallable table[] = {
+      communicates<"torch.distributed.fsdp.FullyShardedDataParallel.forward">,
+      communicates<"torch.distributed.fsdp._fully_shard._fsdp_state.FSDPState._pre_forward">,
+  };
+  return table;
+}
+
+}  // namespace janus::frontend

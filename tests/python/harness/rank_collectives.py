@@ -1,0 +1,307 @@
+"""Functions that communicate, called by each rank (ranks.py) eagerly, converted and lazily.
+
+`p` is a leaf that requires a gradient, `x` a tensor that each rank has another of.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch.distributed._functional_collectives as functional
+from ranks import one_after_the_other
+from torch.distributed.nn import functional as differentiable
+
+import torch
+import torchjanus
+from torch import distributed as dist
+
+FUNCTIONS: dict[str, Callable[..., torch.Tensor]] = {}
+CALLS = 7
+
+warnings.simplefilter("ignore", FutureWarning)  # torch's own names for collectives change
+
+
+def collective(function: Any) -> Any:
+    FUNCTIONS[function.__name__] = function
+    return function
+
+
+@collective
+def all_reduce(p, x):
+    y = x * 2
+    dist.all_reduce(y)
+    return (y * p).sum()
+
+
+@collective
+def all_reduce_later(p, x):
+    y, z = x * 2, x + 1
+    work = dist.all_reduce(y, async_op=True)
+    z = z * z + 1
+    work.wait()
+    return (y * z * p).sum()
+
+
+@collective
+def written_after_it_was_read(p, x):
+    y = x.clone()
+    z = y * 3
+    dist.all_reduce(y)
+    return (z * y * p).sum()
+
+
+@collective
+def received_after_it_was_read(p, x):
+    y = x.clone()
+    z = y * 3
+    dist.broadcast(y, 1)
+    u = y + z
+    dist.all_gather_into_tensor(z, u[:3].clone())
+    return (u * z * p).sum()
+
+
+@collective
+def operator_that_writes_what_was_read(p, x):
+    y = x.clone()
+    z = y * 3
+    torch.ops._c10d_functional.all_reduce_(y, "sum", "0")
+    y = torch.ops._c10d_functional.wait_tensor(y)
+    return (z * y * p).sum()
+
+
+@collective
+def all_reduce_in_a_branch(p, x):
+    y = x * 2
+    dist.all_reduce(y)
+    if y.sum() > 0:
+        dist.all_reduce(y)
+    else:
+        y = y * 3
+        dist.all_reduce(y)
+        dist.all_reduce(y)
+    return (y * p).sum()
+
+
+@collective
+def all_reduce_in_a_loop(p, x):
+    total = x * 0
+    for factor in range(3):
+        y = x * factor
+        dist.all_reduce(y)
+        total = total + y
+    return (total * p).sum()
+
+
+@collective
+def all_gather(p, x):
+    parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, x)
+    return (torch.stack(parts) * p).sum()
+
+
+@collective
+def all_gather_into(p, x):
+    whole = torch.empty(dist.get_world_size() * len(x))
+    dist.all_gather_into_tensor(whole, x)
+    return whole.sum() * p.sum()
+
+
+@collective
+def all_gather_of_objects(p, x):
+    found = [None] * dist.get_world_size()
+    dist.all_gather_object(found, float(x[0]))
+    return (x * found[0] * p).sum()
+
+
+@collective
+def broadcast(p, x):
+    y = x.clone()
+    dist.broadcast(y, 0)
+    return (y * p).sum()
+
+
+@collective
+def reduce_scatter(p, x):
+    part = torch.empty(len(x) // dist.get_world_size())
+    dist.reduce_scatter_tensor(part, x.clone())
+    return part.sum() * p.sum()
+
+
+@collective
+def barrier(p, x):
+    y = x * 2
+    dist.barrier()
+    return (y * p).sum()
+
+
+@collective
+def send_and_receive(p, x):
+    y = x * 2
+    if dist.get_rank() == 0:
+        dist.send(y, 1)
+    else:
+        dist.recv(y, 0)
+    return (y * p).sum()
+
+
+@collective
+def of_a_group(p, x):
+    y = x * 2
+    dist.group.WORLD.allreduce([y]).wait()
+    return (y * p).sum()
+
+
+@collective
+def averaged_gradients(p, x):
+    loss = ((x * p) ** 2).sum()
+    loss.backward()
+    dist.all_reduce(p.grad)
+    found = p.grad / 2
+    p.grad = None
+    return found.sum()
+
+
+@collective
+def functional_all_reduce(p, x):
+    return (functional.all_reduce(x * 2, "sum", dist.group.WORLD) * p).sum()
+
+
+@collective
+def operator_all_reduce(p, x):
+    y = torch.ops._c10d_functional.all_reduce(x * 2, "sum", "0")
+    return (torch.ops._c10d_functional.wait_tensor(y) * p).sum()
+
+
+@collective
+def operator_whose_result_is_not_used(p, x):
+    torch.ops._c10d_functional.wait_tensor(torch.ops._c10d_functional.all_reduce(x * 2, "sum", "0"))
+    return (x * p).sum()
+
+
+@collective
+def equal_operators(p, x):
+    one = torch.ops._c10d_functional.all_reduce(x, "sum", "0")
+    other = torch.ops._c10d_functional.all_reduce(x, "sum", "0")
+    wait = torch.ops._c10d_functional.wait_tensor
+    return ((wait(one) + wait(other)) * p).sum()
+
+
+@collective
+def operator_with_a_gradient(p, x):
+    sizes = [len(x) // 2] * 2
+    y = torch.ops._c10d_functional_autograd.all_to_all_single(x * p, sizes, sizes, "0")
+    y = torch.ops._c10d_functional.wait_tensor(y)
+    return y.sum()
+
+
+@collective
+def with_a_gradient(p, x):
+    differentiable.all_reduce(x * p).sum().backward()
+    found, p.grad = p.grad, None
+    return found.sum()
+
+
+class Averaged(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        gradient = gradient.clone()
+        dist.all_reduce(gradient)
+        return gradient
+
+
+@collective
+def in_a_backward(p, x):
+    Averaged.apply(x * p).sum().backward()
+    found, p.grad = p.grad, None
+    return found.sum()
+
+
+@collective
+def in_a_backward_outside(p, x):
+    return Averaged.apply(x * p).sum()
+
+
+@collective
+def in_a_hook(p, x):
+    def share(gradient):
+        gradient = gradient.clone()
+        dist.all_reduce(gradient)
+        return gradient
+
+    y = x * p
+    y.register_hook(share)
+    y.sum().backward()
+    found, p.grad = p.grad, None
+    return found.sum()
+
+
+PENDING: list[Any] = []
+
+
+@collective
+def waited_for_in_the_next_call(p, x):
+    y = x * 2
+    while PENDING:
+        PENDING.pop().wait()
+    PENDING.append(dist.all_reduce(y, async_op=True))
+    return (x * p).sum()
+
+
+@collective
+def work_of_another_call(p, x):
+    """What waits was made outside of the converted function."""
+    y = p * 2
+    PENDING[-1].wait()
+    return (y * x).sum()
+
+
+def rank_and_size(p, x):
+    return (x * p * dist.get_rank() / dist.get_world_size()).sum()
+
+
+def calls(function: Any, name: str) -> list[torch.Tensor]:
+    rank = dist.get_rank()
+    p = torch.ones(6, requires_grad=True)
+    generator = torch.Generator().manual_seed(rank)
+    PENDING.clear()
+    results = []
+    for _ in range(CALLS):
+        x = torch.randn(6, generator=generator)
+        if name == "work_of_another_call":
+            PENDING.append(dist.all_reduce(x, async_op=True))
+        result = function(p, x)
+        if result.requires_grad:
+            result.backward()
+        results += [result.detach().clone(), torch.zeros(()) if p.grad is None else p.grad.clone()]
+        p.grad = None
+    for work in PENDING:
+        if not work.is_completed():
+            work.wait()
+    return results
+
+
+def compare(name: str, lazy: bool = False) -> dict[str, Any]:
+    function = FUNCTIONS.get(name, rank_and_size)
+    expected = calls(function, name)
+    if lazy:
+        with torchjanus.lazy():
+            found = calls(function, name)
+        reasons = []
+    else:
+        converted = torchjanus.function(function, profile_runs=2 + dist.get_rank())
+        found = calls(converted, name)
+        stats = torchjanus.stats(converted)
+        reasons = [(each["code"], each["sentence"]) for each in stats["reasons"]]
+    for one, other in zip(expected, found, strict=True):
+        torch.testing.assert_close(other, one, rtol=1e-12, atol=1e-12)
+    in_all = [None] * dist.get_world_size()
+    dist.all_gather_object(in_all, "ends alike")
+    return {"reasons": reasons, "hits": 0 if lazy else stats["hits"]}
+
+
+def compare_all(cases: Sequence[dict[str, Any]]) -> list[Any]:
+    return one_after_the_other(compare, cases)
