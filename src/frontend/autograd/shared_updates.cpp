@@ -1,7 +1,7 @@
 // Processes that train together give their gradients to each other between backward and update, and
 // keep equal parameters as long as each computes the same update of them. They begin to run it as a
-// graph at different steps, so there the graph has to compute what eager does, sums as well. A
-// graph that computes gradients itself has those of its own process alone.
+// graph at different steps, so there the graph has to compute what eager does, sums as well.
+// Gradients that the graph computes itself are those of its own process alone.
 #include "frontend/autograd/shared_updates.h"
 
 #include <algorithm>
@@ -43,18 +43,66 @@ Names leaf_cells(const speculate::Generated& generated) {
   return names;
 }
 
+/// Which values come from gradients that the run computes, and which from what it was given.
+class Origins {
+ public:
+  explicit Origins(const graph::Graph& graph) {
+    for (const graph::Value* input : graph.inputs()) given_.insert(input);
+    visit(graph.body());
+  }
+
+  /// Whether the value comes from what the run was given, and not from its own gradients.
+  bool is_of_others(const graph::Value* value) const {
+    return given_.contains(value) && !own_.contains(value);
+  }
+
+ private:
+  using Values = std::set<const graph::Value*>;
+
+  void visit(const graph::Block& block) {
+    for (const Node* node : block.nodes) visit(*node);
+  }
+
+  /// What a branch or loop gives comes from all that is used in it.
+  void visit(const Node& node) {
+    if (node.op == &op::state) given_.insert(node.output());
+    bool is_own = node.op == &op::gradient, is_given = false;
+    const auto look = [&](const Node& each) {
+      is_own |= each.op == &op::gradient;
+      is_given |= each.op == &op::state;
+      for (const graph::Value* input : each.inputs) {
+        is_own |= own_.contains(input);
+        is_given |= given_.contains(input);
+      }
+    };
+    look(node);
+    for (const auto& block : node.blocks) graph::for_each_node(*block, look);
+    const auto note = [&](const std::vector<graph::Value*>& values) {
+      if (is_own) own_.insert(values.begin(), values.end());
+      if (is_given) given_.insert(values.begin(), values.end());
+    };
+    note(node.outputs);
+    for (const auto& block : node.blocks) note(block->parameters);
+    for (const auto& block : node.blocks) visit(*block);
+  }
+
+  Values own_, given_;
+};
+
 bool updates_parameters(const speculate::Generated& generated) {
-  if (!generated.differentiable_results.empty()) return false;
   const Names gradients = gradient_cells(generated), leaves = leaf_cells(generated);
-  bool updates = false, differentiates = false;
+  bool takes = false, updates = false, differentiates = false;
+  const Origins origins(generated.graph);
   graph::for_each_node(generated.graph.body(), [&](const Node& node) {
     differentiates |= node.op == &op::gradient;
     const graph::AttributeValue* cell = node.attributes.find("cell");
     if (cell == nullptr) return;
     const auto& name = std::get<std::string>(*cell);
-    updates |= gradients.contains(name) || (node.op != &op::state && leaves.contains(name));
+    takes |= gradients.contains(name) || (node.op != &op::state && leaves.contains(name));
+    updates |= node.op != &op::state && (gradients.contains(name) || leaves.contains(name)) &&
+               origins.is_of_others(node.inputs.front());
   });
-  return updates && !differentiates;
+  return updates || (takes && !differentiates && generated.differentiable_results.empty());
 }
 
 /// Whether there is anything but what is computed element by element, in the order of memory.
