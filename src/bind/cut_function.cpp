@@ -130,6 +130,21 @@ std::vector<python::Object> cut_callee(const speculate::Reason& reason) {
   return regions;
 }
 
+void convert_module_within(const speculate::Reason& reason, bool on_account) {
+  PyObject* const module = reason.module_within.get();
+  if (module == nullptr) return;
+  const python::ErrorScope scope;
+  try {
+    const char* const kCall = "_compiled_call_impl";
+    if (!python::attribute(module, kCall).is(Py_None)) return;
+    python::call(python::import_attribute("torchjanus", "function").get(), {module});
+    if (on_account) python::call_method(python::attribute(module, kCall).get(), "_open_account");
+    log("speculate", cat("the module within ", reason.describe(), " is converted by itself"));
+  } catch (const python::ErrorSet&) {
+    log("speculate", cat("a module within is not converted: ", python::take_error_message()));
+  }
+}
+
 std::optional<CutFunction> cut_function(PyObject* wrapped, PyObject* function) {
   const python::ErrorScope scope;
   try {

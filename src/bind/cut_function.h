@@ -35,6 +35,11 @@ Outlined outline(PyObject* function, bool may_be_whole);
 /// is no such function, or nothing to cut in it. Never raises.
 std::vector<python::Object> cut_callee(const speculate::Reason& reason);
 
+/// Converts the module that a caller was refused around, as torchjanus.function does. `on_account`:
+/// nobody has asked for it. Nothing is done if there is none, or it is converted already. Never
+/// raises.
+void convert_module_within(const speculate::Reason& reason, bool on_account);
+
 /// Whether the code makes a generator or coroutine, whose body is never a region.
 bool makes_generator(PyObject* code);
 

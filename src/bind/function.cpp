@@ -112,11 +112,21 @@ PyObject* imperative(const FunctionObject* function) {
   return cut->function.get();
 }
 
+/// Whether the call of a module was refused because the module itself communicates around another
+/// one.
+bool is_call_around(const FunctionObject& function, const Reason& refusal) {
+  if (!refusal.module_within || function.self == nullptr) return false;
+  return is_module_call(function.wrapped) &&
+         python::try_attribute(function.self, "module").is(refusal.module_within.get());
+}
+
 /// Cuts the function if it was refused at a statement: from then on it runs as a cut copy. If the
 /// statement is in a function that it calls, that one is cut.
 void cut_if_refused(FunctionObject* function) {
   const Reason* refusal = function->dispatcher->refusal_to_cut();
   if (function->cut != nullptr || refusal == nullptr) return;
+  convert_module_within(*refusal, /*on_account=*/false);
+  if (is_call_around(*function, *refusal)) return function->dispatcher->disable(Reason(*refusal));
   const std::vector<python::Object> callee = cut_callee(*refusal);
   auto cut = cut_function(function->wrapped, function->function);
   if (!cut && !callee.empty()) cut.emplace().function = python::Object::borrow(function->function);
@@ -464,6 +474,11 @@ Raises:
     ValueError: `profile_runs` is negative.
 )";
 
+PyObject* open_account(PyObject* object, PyObject* /*unused*/) {
+  as_function(object)->dispatcher->open_account();
+  Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {
     {"explain", explain, METH_NOARGS,
      "What was converted and what was not, line by line, as text (`torchjanus.explain`)."},
@@ -477,6 +492,8 @@ PyMethodDef methods[] = {
 It has what `stats` gives, and `cache`, a list of the graphs with their assumptions, lines and texts.
 Its keys may change between versions.
 )"},
+    {"_open_account", open_account, METH_NOARGS,
+     "Nobody has asked for the conversion: the account of the process pays."},
     {"__reduce_ex__", reduce, METH_O, nullptr},
     {"__copy__", shallow_copy, METH_NOARGS, nullptr},
     {"__deepcopy__", deep_copy, METH_O, nullptr},

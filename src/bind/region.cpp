@@ -342,6 +342,7 @@ Mode begin_activation(RegionState& state) {
 /// Cuts a function that the statements call, if it was refused there.
 void add_callee(RegionState& state, const speculate::Reason& refusal) {
   ++news;
+  convert_module_within(refusal, state.dispatcher.account.is_open());
   for (const python::Object& region : cut_callee(refusal)) {
     make_part(region.get());
     state.parts.push_back(region);

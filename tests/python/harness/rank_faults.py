@@ -1,0 +1,67 @@
+"""One rank fails in the middle of a step; what the others do then (ranks.py)."""
+
+import os
+import signal
+import time
+
+import torch.nn.functional as F
+from rank_programs import layers
+from torch.nn.parallel import DistributedDataParallel
+
+import torch
+import torchjanus
+from torch import distributed as dist
+from torch import nn
+
+FAILING_RANK, FAILING_STEP = 1, 6
+
+
+def fail(fault: str) -> None:
+    if fault == "raise":
+        raise ValueError("no more data")
+    if fault == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if fault == "interrupt":
+        os.kill(os.getpid(), signal.SIGINT)
+    if fault == "hang":
+        time.sleep(7)  # longer than the others wait
+        raise TimeoutError
+
+
+def train(fault: str, place: str, way: str) -> None:
+    """`place`: where it fails, `way`: what is converted. Shows the parameters after each step."""
+    torch.manual_seed(0)
+    inner = layers(6, 9, 3)
+    if way == "inside":
+        torchjanus.function(inner)
+    parallel = place != "all_reduce"
+    net = DistributedDataParallel(inner) if parallel else inner
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    state = {"step": 0}
+
+    def fails_here(where: str) -> None:
+        is_now = state["step"] == FAILING_STEP and dist.get_rank() == FAILING_RANK
+        if where == place and is_now:
+            fail(fault)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        fails_here("before")
+        loss = F.mse_loss(net(x), y)
+        fails_here("between")
+        loss.backward()
+        if not parallel:
+            fails_here("all_reduce")
+            for each in net.parameters():
+                dist.all_reduce(each.grad)
+        fails_here("behind")
+        optimizer.step()
+
+    take = torchjanus.function(step) if way == "step" else step
+    try:
+        while state["step"] < 12:
+            take(torch.randn(4, 6), torch.randn(4, 3))
+            state["step"] += 1
+    finally:
+        whole = nn.utils.parameters_to_vector(net.parameters()).detach()
+        print(f"steps {state['step']}, parameters {whole.sum():.12f}", flush=True)
