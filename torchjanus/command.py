@@ -12,7 +12,7 @@ import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import __version__, child_program, children, importing, report, spawned
+from . import __version__, child_program, children, importing, ranks, report, spawned
 
 _INTERRUPTED = -1  # by Ctrl-C: no exit code
 
@@ -34,7 +34,8 @@ def parser() -> argparse.ArgumentParser:
         "--stats",
         type=Path,
         metavar="FILE",
-        help="at the end, write counters as JSON; a process that the program starts writes FILE.<its number>",
+        help="at the end, write counters as JSON; a process that the program starts writes FILE.<its number>, and "
+        "of several ranks each writes its own: s.rank1.json for s.json",
     )
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
     run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parser().parse_args(arguments)
     process, start = os.getpid(), time.perf_counter()
-    stats, folder = options.stats, None
+    stats, folder = options.stats and ranks.own_file(options.stats), None
     if stats is None and options.explain:
         folder = tempfile.mkdtemp(prefix="torchjanus")
         stats = Path(folder, "stats")
@@ -67,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.explain and files:
             sys.stdout.flush()
             took = time.perf_counter() - start
-            print(report.explain_all(took, files.told_by_children()), file=sys.stderr)
+            told = report.explain_all(took, files.told_by_children())
+            sys.stderr.write(f"{ranks.headline()}{told}\n")  # at once: other ranks write, too
         if files:
             files.write()
         if folder is not None and os.getpid() == process:  # a forked process leaves by here, too
