@@ -10,7 +10,7 @@ PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev l
 JOBS     ?= $(shell nproc)
 BENCHMARKS := programs overheads ablation coexecution growth threads recurrent kernels state oracles
 
-.PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
 
 all: build
 
@@ -211,6 +211,10 @@ api-page: build
 
 demo: build
 	$(BIN)/python examples/demo.py
+
+# Two processes that train together, each with a report.
+data-parallel: build
+	GLOO_SOCKET_IFNAME=lo OMP_NUM_THREADS=1 $(BIN)/torchrun --nproc-per-node=2 -m torchjanus run --explain examples/data_parallel.py
 
 # Compiled by g++, as by `pip install`; stripped; LLVM, zstd and zlib are inside.
 wheel: environment

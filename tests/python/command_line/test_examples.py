@@ -19,6 +19,7 @@ SHORT = {
     "sampled_softmax": "--steps 8 --every 1 --hidden 16 --words 300 --batch 4 --length 5 --sample 20",
     "lstm_language_model": "--steps 8 --every 1 --hidden 16 --words 300 --batch 4 --length 5",
     "small_gpt": "--steps 8 --every 1 --width 16 --layers 2 --heads 2 --batch 3 --length 9",
+    "data_parallel": "--steps 10 --every 2 --width 16 --layers 2 --heads 2 --batch 3 --length 9",
     "tree_rnn": "--steps 24 --every 4 --hidden 8",
     "tree_lstm": "--steps 10 --every 2 --hidden 8 --batch 2",
     "gan": "--steps 8 --every 1 --batch 8",
