@@ -86,6 +86,23 @@ inline constexpr int kMostWarmingCalls = 24;  // chosen, not measured
 /// Bytes of an operand in memory that others may change, which a call that is noted copies.
 inline constexpr size_t kLargestCopiedOperand = size_t{4} << 20;  // chosen, not measured
 
+/// Times that segments find a storage until it is taken for one that the program keeps.
+inline constexpr int kTimesFoundToLast = 3;  // chosen, not measured
+/// Calls of a segment below which a family's graph is not worth it.
+inline constexpr size_t kFewestCallsOfFamily = 4;  // chosen, not measured
+/// Structures of a family that are merged into its first graph.
+inline constexpr size_t kStructuresOfFamily = 4;  // chosen, not measured
+/// Segments kept for the graphs of a family.
+inline constexpr size_t kMostTracesOfFamily = 64;  // chosen, not measured
+/// A new graph is made when one in so many of its segments is new.
+inline constexpr size_t kTracesPerNews = 8;  // chosen, not measured
+/// Graphs ever made of one family.
+inline constexpr int kMostGraphsOfFamily = 16;  // chosen, not measured
+/// Segments that a family's last graph may miss before it has to fit half of them.
+inline constexpr int kMostMissesOfFamily = 32;  // chosen, not measured
+/// Runs of a structure that its family's graph serves before it gets a graph of its own.
+inline constexpr int kRunsInFamily = 16;  // chosen, not measured
+
 // ---- Entry points found by watching (bind/entry_points.cpp)
 // --------------------------------------
 

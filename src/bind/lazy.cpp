@@ -20,6 +20,24 @@ void begin_lazy() {
 
 void synchronize() { lazy::Session::of_this_thread().run_all(lazy::Look::end); }
 
+nb::dict families_of(const lazy::FamilyCounts& counts) {
+  nb::dict dict;
+  dict["families"] = counts.families;
+  dict["graphs"] = counts.graphs;
+  dict["calls"] = counts.calls;
+  dict["given_up"] = counts.given_up;
+  dict["traces"] = counts.last.traces;
+  dict["operators"] = counts.last.operators;
+  dict["branches"] = counts.last.branches;
+  dict["feeds"] = counts.last.feeds;
+  dict["fetches"] = counts.last.fetches;
+  dict["sizes"] = counts.last.symbols;
+  nb::dict misses;
+  for (const auto& [what, count] : counts.misses) misses[what.c_str()] = count;
+  dict["misses"] = misses;
+  return dict;
+}
+
 nb::dict lazy_counts() {
   const lazy::Session& session = lazy::Session::of_this_thread();
   const lazy::SessionCounts counts = session.counts();
@@ -37,6 +55,7 @@ nb::dict lazy_counts() {
   nb::dict looked_at_by;
   for (const auto& [what, looks] : counts.looked_at_by) looked_at_by[what.c_str()] = looks;
   dict["looked_at_by"] = looked_at_by;
+  dict["families"] = families_of(counts.families);
   dict["pending"] = session.pending();
   return dict;
 }

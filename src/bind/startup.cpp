@@ -53,9 +53,9 @@ const std::map<std::string, std::string>& switches() {
   static const std::map<std::string, std::string> all = [] {
     std::map<std::string, std::string> made;
     for (const Switch& each : kSwitches) made.emplace(each.name, each.meaning);
-    for (const Switch& each :
-         {kBackgroundSwitch, kBudgetSwitch, kernels::kThreadCostSwitch, kEntryPointsSwitch,
-          kLazySwitch, lazy::kInterceptionSwitch, lazy::kCrossIterationSwitch})
+    for (const Switch& each : {kBackgroundSwitch, kBudgetSwitch, kernels::kThreadCostSwitch,
+                               kEntryPointsSwitch, kLazySwitch, lazy::kInterceptionSwitch,
+                               lazy::kCrossIterationSwitch, lazy::kTraceGraphSwitch})
       made.emplace(each.name, each.meaning);
     for (const auto& each : passes::all_passes())
       if (each.name != "optimise") made.emplace(each.name, "the pass of that name");

@@ -103,7 +103,8 @@ class KnownSegment {
   explicit KnownSegment(const Segment& segment) : words(segment.words) {}
 
   /// Whether a graph ran.
-  bool run(const Segment& segment, SegmentCache::Counts& counts, size_t& done) {
+  bool run(const Segment& segment, SegmentFamilies& families, SegmentCache::Counts& counts,
+           size_t& done) {
     const std::vector<c10::Scalar> numbers = numbers_of(segment);
     watch_numbers(numbers);
     ++runs_;
@@ -112,9 +113,9 @@ class KnownSegment {
     if (is_ready(counts)) return run_or_compare(segment, numbers, counts, done);
     counts.waited += compiled_ != nullptr ? 1 : 0;
     const double start = steady_seconds();
-    run_one_by_one(segment, done);
+    is_served_ = families.run(segment, [&] { run_one_by_one(segment, done); });
     seconds_ += steady_seconds() - start;
-    return false;
+    return is_served_;
   }
 
   const std::vector<uint64_t> words;
@@ -123,7 +124,8 @@ class KnownSegment {
   /// Whether it comes often enough, and has taken as long as its graph probably will.
   bool is_worth_a_graph(const Segment& segment) const {
     const auto cost = static_cast<double>(segment.events.size()) * kSecondsOfGraphPerCall;
-    return runs_ > policy::kProfiledRuns && (!speculate::times_decide || seconds_ >= cost);
+    const int enough = is_served_ ? policy::kRunsInFamily : policy::kProfiledRuns;
+    return runs_ > enough && (!speculate::times_decide || seconds_ >= cost);
   }
 
   bool is_ready(SegmentCache::Counts& counts) {
@@ -206,6 +208,7 @@ class KnownSegment {
   int runs_ = 0;
   double seconds_ = 0;  ///< of the runs one by one
   bool is_given_up_ = false;
+  bool is_served_ = false;  // by the graph of its family
   std::vector<c10::Scalar> first_numbers_;
   VaryingNumbers varying_;
   std::unique_ptr<CompiledSegment> compiled_;
@@ -225,7 +228,7 @@ KnownSegment& SegmentCache::known(const Segment& segment) {
 
 bool SegmentCache::run(const Segment& segment, size_t& done) {
   const torch::NotIntercepted scope;
-  return known(segment).run(segment, counts_, done);
+  return known(segment).run(segment, families_, counts_, done);
 }
 
 }  // namespace janus::lazy

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lazy/segment.h"
+#include "lazy/segment_family.h"
 
 namespace janus::lazy {
 
@@ -29,12 +30,14 @@ class SegmentCache {
     uint64_t waited = 0;  ///< runs one by one, as the kernels were being compiled
   };
   const Counts& counts() const { return counts_; }
+  const FamilyCounts& family_counts() const { return families_.counts(); }
 
  private:
   KnownSegment& known(const Segment& segment);
 
   std::unordered_map<uint64_t, std::vector<std::unique_ptr<KnownSegment>>> known_;
   Counts counts_;
+  SegmentFamilies families_;
 };
 
 }  // namespace janus::lazy

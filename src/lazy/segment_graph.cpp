@@ -56,7 +56,7 @@ class Generator {
         const Geometry& geometry = event->kind->operands[k];
         State& state = states_[number];
         const bool is_first = has_cell_.insert(number).second;
-        if (!is_first && count_of(geometry) <= count_of(state.geometry)) continue;
+        if (!is_first && !covers_more(geometry, state.geometry)) continue;
         state.geometry = geometry;
         state.offset = event->operands[k].offset;
       }
@@ -69,13 +69,6 @@ class Generator {
       state.value = node->output();
       made_.cells.push_back({name, number, state.geometry, state.offset});
     }
-  }
-
-  static int64_t count_of(const Geometry& geometry) {
-    int64_t count = 1;
-    for (size_t d = 0; d < geometry.sizes.size(); ++d)
-      if (geometry.strides[d] != 0) count *= geometry.sizes[d];
-    return count;
   }
 
   Value* read(const Event::Operand& operand, const Geometry& geometry) {

@@ -474,6 +474,7 @@ SessionCounts Session::counts() const {
   counts.graphs = segments.graphs;
   counts.given_up = segments.given_up;
   counts.moved_to_files = made_.moved();
+  counts.families = segments_->family_counts();
   counts.at_once = at_once_.load(std::memory_order_relaxed);
   return counts;
 }

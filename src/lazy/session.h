@@ -24,6 +24,7 @@
 #include "lazy/made_storages.h"
 #include "lazy/observer.h"
 #include "lazy/pending_calls.h"
+#include "lazy/segment_family.h"
 
 namespace janus::lazy {
 
@@ -54,6 +55,7 @@ struct SessionCounts {
   uint64_t graphs = 0;          ///< compiled
   uint64_t given_up = 0;        ///< of these structures: by measurement, or they have no graph
   uint64_t moved_to_files = 0;  ///< storages, by the memory limit
+  FamilyCounts families;        ///< of segments that differ in paths or sizes
   std::map<std::string, uint64_t> looked_at_by;  ///< what made something run: operators, and others
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "graph/builder.h"
@@ -16,7 +17,7 @@ namespace janus::lazy {
 /// them.
 class ViewChain {
  public:
-  /// Nothing where the base has gaps, or the view is none of that form (`unfold`).
+  /// Nothing where the base has gaps or is broadcast, or the view is none of that form (`unfold`).
   static std::optional<ViewChain> between(const Geometry& base, const Geometry& view,
                                           int64_t offset);
 
@@ -26,25 +27,39 @@ class ViewChain {
   graph::Value* write(graph::Builder& builder, graph::Value* base, graph::Value* value) const;
   bool can_write() const { return !is_broadcast_; }
 
+  /// All sizes and places in it, and what of it is left without them: chains of the same form
+  /// differ in sizes only.
+  std::vector<int64_t> sizes() const;
+  std::vector<uint64_t> form() const;
+  /// The chain of that form with other sizes.
+  ViewChain with_sizes(std::span<const graph::Dim> sizes) const;
+
  private:
   struct Part {
-    int64_t full = 0, start = 0, size = 0;
-    bool is_whole() const { return start == 0 && size == full; }
+    graph::Dim full, start, size;
+    bool is_whole = false;
   };
+
+  template <class Self, class Visit>
+  static void visit_sizes(Self& self, const Visit& visit);
 
   graph::Value* in_memory_order(graph::Builder& builder, graph::Value* base) const;
   graph::Value* part(graph::Builder& builder, graph::Value* value, size_t dim) const;
   graph::Value* with_part(graph::Builder& builder, graph::Value* value, size_t dim,
                           graph::Value* replacement) const;
-  std::vector<int64_t> full_sizes() const;
+  graph::Shape full_sizes() const;
 
   std::vector<int64_t> base_order_;  ///< dimensions of the base by falling stride
-  std::vector<int64_t> base_sizes_;
-  std::vector<Part> parts_;         ///< by falling stride
-  std::vector<int64_t> order_;      ///< of the parts, as the view has them
-  std::vector<int64_t> with_ones_;  ///< sizes of the view, 1 where it is broadcast
-  std::vector<int64_t> sizes_;
+  graph::Shape base_sizes_;
+  std::vector<Part> parts_;     ///< by falling stride
+  std::vector<int64_t> order_;  ///< of the parts, as the view has them
+  graph::Shape with_ones_;      ///< sizes of the view, 1 where it is broadcast
+  graph::Shape sizes_;
   bool is_broadcast_ = false;
 };
+
+/// Whether one of a storage's tensors is a better base for views of the others: it covers more of
+/// the storage, and each element once.
+bool covers_more(const Geometry& one, const Geometry& other);
 
 }  // namespace janus::lazy

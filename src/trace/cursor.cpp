@@ -15,13 +15,14 @@ void Cursor::begin() {
   iteration_.begin();
   frames_.assign(1, Frame{});
   decisions_.clear();
-  bound_.assign(static_cast<size_t>(nodes_->symbol_count), 0);
+  bound_.values.assign(static_cast<size_t>(nodes_->symbol_count), 0);
+  bound_.claims.clear();
   mismatch_.clear();
 }
 
 bool Cursor::follow(const Event& event) {
   decisions_.clear();
-  bound_before_ = bound_;
+  bound_before_ = bound_.values;
   if (!find(frames_.size() - 1, frames_.back(), &event)) {
     mismatch_ = explain(&event);
     return false;
@@ -40,9 +41,12 @@ bool Cursor::fetch(uint32_t event, uint32_t result) {
 
 bool Cursor::finish() {
   decisions_.clear();
-  if (find(frames_.size() - 1, frames_.back(), nullptr)) return true;
-  mismatch_ = explain(nullptr);
-  return false;
+  if (!find(frames_.size() - 1, frames_.back(), nullptr)) {
+    mismatch_ = explain(nullptr);
+    return false;
+  }
+  if (!bound_.hold()) mismatch_ = "a size follows from others in another way";
+  return mismatch_.empty();
 }
 
 // ---- The search -------------------------------------------------------------------------------
@@ -105,10 +109,14 @@ bool Cursor::matches(const Event& event, NodeId id) {
   if (node.key != key_of(event) || node.inputs.size() != event.operands.size() ||
       node.results.size() != event.results.size())
     return false;
-  bool same = true;
+  const size_t claims = bound_.claims.size();
+  bool same = node.sizes.fits(event.sizes, bound_);
   for (uint32_t i = 0; same && i < event.operands.size(); ++i) same = operand_matches(event, id, i);
   for (uint32_t i = 0; same && i < event.results.size(); ++i) same = result_matches(event, id, i);
-  if (!same) bound_ = bound_before_;
+  if (!same) {
+    bound_.values = bound_before_;
+    bound_.claims.resize(claims);
+  }
   return same;
 }
 
@@ -155,6 +163,7 @@ std::string Cursor::explain_difference(const Event& event, NodeId id) {
   for (uint32_t i = 0; i < event.results.size(); ++i)
     if (!result_matches(event, id, i))
       return cat("result ", i, " is ", event.results[i], ", was ", node.results[i].symbolic());
+  if (!node.sizes.fits(event.sizes, bound_)) return "its sizes differ";
   const NodeId loop = nodes_->levels[node.level].loop;
   if (loop != kNone && nodes_->nodes[loop].fixed_trips != 0)
     return cat("the loop had ", nodes_->nodes[loop].fixed_trips, " trips each time");

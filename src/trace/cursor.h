@@ -48,7 +48,7 @@ class Cursor {
   const std::string& mismatch() const { return mismatch_; }
   const Iteration& iteration() const { return iteration_; }
   /// The values of the graph's symbols in this iteration, 0 for unknown ones.
-  std::span<const int64_t> symbols() const { return bound_; }
+  std::span<const int64_t> symbols() const { return bound_.values; }
 
  private:
   /// Where the iteration stands in a level.
@@ -78,7 +78,8 @@ class Cursor {
   Iteration iteration_;
   std::vector<Frame> frames_;
   std::vector<Decision> decisions_;
-  std::vector<int64_t> bound_, bound_before_;
+  Bindings bound_;
+  std::vector<int64_t> bound_before_;
   std::string mismatch_;
 };
 

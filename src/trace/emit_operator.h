@@ -22,9 +22,11 @@ class OperatorEmitter {
  public:
   virtual ~OperatorEmitter() = default;
   /// Appends what computes the operator and gives its results; nothing to leave it to this room.
-  /// `results` are the types that traces showed. What it gives must fit them.
+  /// `sizes` are the operator's attributes that may vary, `results` the types that traces showed.
+  /// What it gives must fit them. Throws Refusal.
   virtual std::optional<std::vector<graph::Value*>> emit(graph::Builder& builder,
                                                          const Operator& op,
+                                                         const graph::Shape& sizes,
                                                          std::span<graph::Value* const> operands,
                                                          std::span<const Pattern> results) = 0;
 };

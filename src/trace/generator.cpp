@@ -172,7 +172,8 @@ std::vector<Value*> Generator::compute(Builder& builder, const Node& node,
                                        std::span<Value* const> operands) {
   const Operator& op = traces_.names().operators[node.key.op];
   if (emitter_ != nullptr)
-    if (auto values = emitter_->emit(builder, op, operands, node.results)) {
+    if (auto values =
+            emitter_->emit(builder, op, node.sizes.symbolic().shape, operands, node.results)) {
       TORCHJANUS_CHECK(values->size() == node.results.size(), "trace: an emitter gave ",
                        values->size(), " results for ", op);
       for (size_t i = 0; i < values->size(); ++i)

@@ -87,6 +87,7 @@ NodeId Merger::new_event(LevelId level, const Event& event) {
   const Key key = key_of(event);
   Node& node = nodes_.nodes.emplace_back(Node{.key = key, .level = level});
   for (const graph::Type& type : event.results) node.results.emplace_back(type);
+  node.sizes = Pattern(sizes_as_type(event.sizes));
   node.fetched.resize(event.results.size());
   node.inputs.resize(event.operands.size());
   for (uint32_t i = 0; i < event.operands.size(); ++i)
@@ -125,13 +126,16 @@ std::vector<NodeId> Merger::others(LevelId level, NodeId from, const Key& key) c
 bool Merger::leads_to(NodeId from, NodeId to) const {
   if (to == kEntry) return false;
   std::vector<NodeId> open = {from};
-  std::set<NodeId> seen = {from};
+  std::vector<bool> seen(nodes_.nodes.size());
   while (!open.empty()) {
     const NodeId node = open.back();
     open.pop_back();
     if (node == to) return true;
     for (const NodeId child : nodes_.nodes[node].children)
-      if (child != kEnd && seen.insert(child).second) open.push_back(child);
+      if (child != kEnd && !seen[child]) {
+        seen[child] = true;
+        open.push_back(child);
+      }
   }
   return false;
 }
@@ -141,7 +145,8 @@ bool Merger::leads_to(NodeId from, NodeId to) const {
 bool Merger::fits(const Event& event, NodeId id) const {
   const Node& node = nodes_.nodes[id];
   if (node.is_loop() || node.results.size() != event.results.size() ||
-      node.inputs.size() != event.operands.size())
+      node.inputs.size() != event.operands.size() ||
+      !alike(node.sizes.type, sizes_as_type(event.sizes)))
     return false;
   for (size_t i = 0; i < node.results.size(); ++i)
     if (!alike(node.results[i].type, event.results[i])) return false;
@@ -151,7 +156,9 @@ bool Merger::fits(const Event& event, NodeId id) const {
 /// In one iteration a node has the same sizes each time.
 bool Merger::fits_again(const Event& event, NodeId id) const {
   const auto before = iteration_.latest(id);
-  if (before && traces_[trace_].events[*before].results != event.results) return false;
+  if (before && (traces_[trace_].events[*before].results != event.results ||
+                 traces_[trace_].events[*before].sizes != event.sizes))
+    return false;
   for (uint32_t i = 0; i < event.operands.size(); ++i) {
     const SlotId slot = nodes_.nodes[id].inputs[i].slot;
     const auto type = slot_types_.find(slot);

@@ -45,24 +45,45 @@ struct Source {
   friend auto operator<=>(const Source&, const Source&) = default;
 };
 
+/// The values of symbols in an iteration.
+struct Bindings {
+  std::vector<int64_t> values;  ///< by symbol; 0: not known yet
+  /// What an expression has to be once the symbols in it are known.
+  struct Claim {
+    const graph::Dim* expression;
+    int64_t value;
+  };
+  std::vector<Claim> claims;
+
+  /// Whether all claims hold by what is known now.
+  bool hold() const;
+};
+
 /// A type whose sizes may be symbols.
 struct Pattern {
-  static constexpr int32_t kConstant = -1, kDerived = -2;
+  static constexpr int32_t kConstant = -1, kDerived = -2, kFollows = -3;
 
-  graph::Type type;  ///< with what was seen first; `kDerived` and symbols: any size of at least 2
-  std::vector<int32_t> symbols;  ///< for each dimension: a symbol's number, kConstant or kDerived
+  graph::Type type;  ///< with what was seen first; but for constants: any size of at least 2
+  /// For each dimension: a symbol's number, or what else the size is.
+  std::vector<int32_t> symbols;
+  std::map<size_t, graph::Dim> expressions;  ///< of the dimensions that follow from symbols
 
   explicit Pattern(graph::Type seen = {})
       : type(std::move(seen)), symbols(type.shape.size(), kConstant) {}
   /// The type, with symbols as the graph names them. Derived sizes stay as they were seen.
   graph::Type symbolic() const;
   bool is_derived() const;
-  /// Whether a value of the type fits. `bound` has the values of symbols in this iteration, 0 for
-  /// those that are not known yet; they become known.
-  bool fits(const graph::Type& seen, std::vector<int64_t>& bound) const;
+  /// Whether a value of the type fits. Symbols become known by it.
+  bool fits(const graph::Type& seen, Bindings& bound) const;
+  bool fits(const std::vector<int64_t>& sizes, Bindings& bound) const;
+
+ private:
+  bool fits_size(size_t index, int64_t size, Bindings& bound) const;
 };
 
 std::string symbol_name(int32_t symbol);
+/// The type of a tensor with these sizes, for sizes that are no tensor's.
+graph::Type sizes_as_type(const std::vector<int64_t>& sizes);
 
 struct Input {
   std::vector<Source> sources;  ///< in the order in which traces showed them
@@ -78,6 +99,7 @@ struct Node {
   LevelId body = kNone;  ///< of a loop
   std::vector<Input> inputs;
   std::vector<Pattern> results;
+  Pattern sizes = Pattern();     ///< its attributes that may vary, as the sizes of a tensor
   std::vector<bool> fetched;     ///< by result: Python looked at it in some trace
   std::vector<NodeId> children;  ///< in the order in which traces showed them; kEnd among them
   /// Of a loop: the number of trips if it was the same whenever it ran and is small; else 0.

@@ -1,14 +1,15 @@
 #include "trace/sizes.h"
 
 #include <algorithm>
+#include <map>
+
+#include "trace/size_expression.h"
 
 namespace janus::trace {
 namespace {
 
-constexpr int64_t kAbsent = -1;
-
 /// The values of a size by trace.
-using Column = std::vector<int64_t>;
+using Column = SizeColumn;
 
 /// A value with the column of each of its sizes.
 struct Row {
@@ -26,11 +27,9 @@ class SizeAnalysis {
   }
 
   std::set<Key> run() {
-    for (size_t i = 0; i < given_; ++i)
-      for (const Column& sizes : rows_[i].sizes) make_symbol(sizes);
+    make_symbols();
     for (size_t i = 0; i < rows_.size(); ++i)
-      for (size_t dim = 0; dim < rows_[i].sizes.size(); ++dim)
-        rows_[i].pattern->symbols[dim] = classify(rows_[i].sizes[dim], i < cells_);
+      for (size_t dim = 0; dim < rows_[i].sizes.size(); ++dim) classify(i, dim);
     nodes_.symbol_count = static_cast<int32_t>(symbols_.size());
     std::set<Key> divided;
     for (const Node& node : nodes_.nodes)
@@ -43,9 +42,10 @@ class SizeAnalysis {
   /// What is given from outside comes first: it determines symbols.
   void add_rows() {
     for (auto& [id, pattern] : nodes_.cells) add(pattern);
-    cells_ = rows_.size();
     for (const Slot& slot : nodes_.slots) add(nodes_.nodes[slot.node].inputs[slot.input].early);
     given_ = rows_.size();
+    for (Node& node : nodes_.nodes) add(node.sizes);
+    attributes_ = rows_.size();
     for (Node& node : nodes_.nodes)
       for (Pattern& result : node.results) add(result);
   }
@@ -61,6 +61,7 @@ class SizeAnalysis {
     for (size_t i = 0; i < run.size(); ++i) {
       const Event& event = traces_[trace].events[i];
       Node& node = nodes_.nodes[run[i]];
+      note(node.sizes, trace, sizes_as_type(event.sizes));
       for (size_t r = 0; r < event.results.size(); ++r)
         note(node.results[r], trace, event.results[r]);
       for (size_t k = 0; k < event.operands.size(); ++k) {
@@ -81,22 +82,42 @@ class SizeAnalysis {
     for (size_t dim = 0; dim < sizes.size(); ++dim) sizes[dim][trace] = type.shape[dim].value();
   }
 
-  /// What varies and comes from outside is a symbol; where one was not seen, another may have been.
-  void make_symbol(const Column& sizes) {
-    if (is_constant(sizes)) return;
-    for (Column& symbol : symbols_)
-      if (agrees(sizes, symbol, /*with_gaps=*/true)) return fill(symbol, sizes);
-    symbols_.push_back(sizes);
+  /// What varies and comes from outside is a symbol, unless it follows from smaller ones.
+  void make_symbols() {
+    std::multimap<int64_t, const Column*> varying;
+    for (size_t i = 0; i < given_; ++i)
+      for (const Column& sizes : rows_[i].sizes)
+        if (!is_constant(sizes)) varying.emplace(*std::ranges::max_element(sizes), &sizes);
+    for (const auto& [largest, sizes] : varying) make_symbol(*sizes);
   }
 
-  int32_t classify(const Column& sizes, bool is_cell) const {
-    const bool constant = is_constant(sizes);
-    const bool is_small = std::any_of(sizes.begin(), sizes.end(),
-                                      [](int64_t size) { return size == 0 || size == 1; });
-    if (constant && (is_cell || is_small)) return Pattern::kConstant;
+  /// Where one was not seen, another of the same symbol may have been.
+  void make_symbol(const Column& sizes) {
+    for (Column& symbol : symbols_)
+      if (agrees(sizes, symbol, /*with_gaps=*/true)) return fill(symbol, sizes);
+    if (!expression_for(sizes, symbols_)) symbols_.push_back(sizes);
+  }
+
+  void classify(size_t row, size_t dim) {
+    const Column& sizes = rows_[row].sizes[dim];
+    Pattern& pattern = *rows_[row].pattern;
+    int32_t& symbol = pattern.symbols[dim];
+    symbol = Pattern::kConstant;
+    if (is_constant(sizes)) return;
     for (size_t i = 0; i < symbols_.size(); ++i)
-      if (agrees(sizes, symbols_[i], /*with_gaps=*/false)) return static_cast<int32_t>(i);
-    return constant ? Pattern::kConstant : Pattern::kDerived;
+      if (agrees(sizes, symbols_[i], /*with_gaps=*/false)) {
+        symbol = static_cast<int32_t>(i);
+        return;
+      }
+    if (auto expression = expression_for(sizes, symbols_)) {
+      symbol = Pattern::kFollows;
+      pattern.expressions.insert_or_assign(dim, *std::move(expression));
+    } else if (row >= given_ && row < attributes_) {
+      symbol = static_cast<int32_t>(symbols_.size());
+      symbols_.push_back(sizes);
+    } else {
+      symbol = Pattern::kDerived;
+    }
   }
 
   static bool is_constant(const Column& sizes) {
@@ -142,20 +163,20 @@ class SizeAnalysis {
   bool unites(const Row& a, const Row& b, size_t dim) const {
     const int32_t left = a.pattern->symbols[dim], right = b.pattern->symbols[dim];
     if (left == Pattern::kDerived || right == Pattern::kDerived) return true;
+    if (left == Pattern::kFollows && right == Pattern::kFollows &&
+        a.pattern->expressions.at(dim) == b.pattern->expressions.at(dim))
+      return true;
     if (left == Pattern::kConstant && right == Pattern::kConstant &&
         a.pattern->type.shape[dim] == b.pattern->type.shape[dim])
       return true;
-    if (left >= 0 && left == right) return true;
-    return std::any_of(symbols_.begin(), symbols_.end(), [&](const Column& symbol) {
-      return agrees(a.sizes[dim], symbol, false) && agrees(b.sizes[dim], symbol, false);
-    });
+    return left >= 0 && left == right;
   }
 
   Nodes& nodes_;
   std::span<const Trace> traces_;
   std::vector<Row> rows_;
   std::map<const Pattern*, size_t> row_of_;
-  size_t cells_ = 0, given_ = 0;  // rows of cells, and of all that comes from outside
+  size_t given_ = 0, attributes_ = 0;  // rows of what comes from outside, and with attributes
   std::vector<Column> symbols_;
 };
 

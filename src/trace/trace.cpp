@@ -46,7 +46,8 @@ std::string Names::cell(CellId cell) const {
 }
 
 std::string Names::call(OperatorId op, Location location) const {
-  return cat(operators[op], " at ", this->location(location));
+  const std::string place = this->location(location);
+  return place.empty() ? cat(operators[op]) : cat(operators[op], " at ", place);
 }
 
 Operand Operand::of_result(uint32_t event, uint32_t result) {

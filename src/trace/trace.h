@@ -98,6 +98,8 @@ struct Event {
   Location location = 0;
   std::vector<Operand> operands;
   std::vector<graph::Type> results;  ///< concrete sizes
+  /// Constant attributes that are sizes of tensors, or follow from them. They may vary.
+  std::vector<int64_t> sizes;
 
   friend bool operator==(const Event&, const Event&) = default;
 };
@@ -105,7 +107,6 @@ struct Event {
 /// Python looked at a value.
 struct Fetch {
   uint32_t event = 0, result = 0;
-  uint32_t after = 0;  ///< the number of events that had been executed by then
 
   friend bool operator==(const Fetch&, const Fetch&) = default;
 };

@@ -39,6 +39,14 @@ void check(const Trace& trace) {
     }
 }
 
+std::vector<std::vector<Item>> without_loops(std::span<const Trace> traces) {
+  std::vector<std::vector<Item>> items(traces.size());
+  for (size_t i = 0; i < traces.size(); ++i)
+    for (uint32_t event = 0; event < traces[i].events.size(); ++event)
+      items[i].push_back({.event = event});
+  return items;
+}
+
 }  // namespace
 
 Additions TraceGraph::merge(const Trace& trace) {
@@ -61,6 +69,12 @@ Additions TraceGraph::merge(const Trace& trace) {
           .edges = grown(before.edges, after.edges),
           .sources = grown(before.sources, after.sources),
           .fetches = grown(before.fetches, after.fetches)};
+}
+
+void TraceGraph::merge_all(std::vector<Trace> traces) {
+  for (const Trace& trace : traces) check(trace);
+  traces_ = std::move(traces);
+  rebuild();
 }
 
 std::string TraceGraph::why_not_covered(const Trace& trace) const {
@@ -90,7 +104,8 @@ bool TraceGraph::try_build(bool exact) {
   if (exact)
     for (const Trace& trace : traces_)
       for (const Event& event : trace.events) all.insert(key_of(event));
-  const auto folded = fold(traces_, exact ? all : unrolled_);
+  const auto folded =
+      options_.folds ? fold(traces_, exact ? all : unrolled_) : without_loops(traces_);
   nodes_ = Nodes();
   Merger merger(nodes_, traces_, exact ? all : exact_);
   try {

@@ -33,6 +33,7 @@ class TraceGraph {
     int64_t longest_unrolled =
         4;                     ///< trips of a loop that is unrolled if their number never varies
     size_t most_covered = 64;  ///< traces kept that added nothing
+    bool folds = true;         ///< whether there are loops: locations tell calls apart
   };
 
   TraceGraph(const Names& names, Options options) : names_(&names), options_(options) {}
@@ -42,6 +43,8 @@ class TraceGraph {
 
   /// Makes the graph cover one more trace. Cursors of the graph are invalid if it adds something.
   Additions merge(const Trace& trace);
+  /// Makes a new graph cover the traces.
+  void merge_all(std::vector<Trace> traces);
 
   const Nodes& nodes() const { return nodes_; }
   const Names& names() const { return *names_; }

@@ -254,9 +254,7 @@ class ProgramRunner {
 
   void look(const Value& value) {
     if (value.operand.kind != Operand::Kind::result || value.is_unused_feed) return;
-    run_.trace.fetches.push_back({.event = value.operand.index,
-                                  .result = value.operand.result,
-                                  .after = static_cast<uint32_t>(run_.trace.events.size())});
+    run_.trace.fetches.push_back({.event = value.operand.index, .result = value.operand.result});
   }
 
   void call(const Statement& statement, std::optional<CellId> weight) {

@@ -52,9 +52,7 @@ class TraceMaker {
     add(line, names_.operators.write(cell), {std::move(value)}, {});
   }
   void look(const Operand& value) {
-    trace_.fetches.push_back({.event = value.index,
-                              .result = value.result,
-                              .after = static_cast<uint32_t>(trace_.events.size())});
+    trace_.fetches.push_back({.event = value.index, .result = value.result});
   }
 
   const Trace& trace() const { return trace_; }
