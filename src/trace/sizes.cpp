@@ -8,13 +8,10 @@
 namespace janus::trace {
 namespace {
 
-/// The values of a size by trace.
-using Column = SizeColumn;
-
 /// A value with the column of each of its sizes.
 struct Row {
   Pattern* pattern = nullptr;
-  std::vector<Column> sizes;
+  std::vector<SizeColumn> sizes;
 };
 
 class SizeAnalysis {
@@ -28,8 +25,11 @@ class SizeAnalysis {
 
   std::set<Key> run() {
     make_symbols();
-    for (size_t i = 0; i < rows_.size(); ++i)
-      for (size_t dim = 0; dim < rows_[i].sizes.size(); ++dim) classify(i, dim);
+    for (size_t i = 0; i < given_; ++i) classify(rows_[i], nullptr);
+    for (Node& node : nodes_.nodes) {
+      classify(rows_[row_of_.at(&node.sizes)], &node);
+      for (Pattern& result : node.results) classify(rows_[row_of_.at(&result)], &node);
+    }
     nodes_.symbol_count = static_cast<int32_t>(symbols_.size());
     std::set<Key> divided;
     for (const Node& node : nodes_.nodes)
@@ -44,17 +44,17 @@ class SizeAnalysis {
     for (auto& [id, pattern] : nodes_.cells) add(pattern);
     for (const Slot& slot : nodes_.slots) add(nodes_.nodes[slot.node].inputs[slot.input].early);
     given_ = rows_.size();
-    for (Node& node : nodes_.nodes) add(node.sizes);
-    attributes_ = rows_.size();
-    for (Node& node : nodes_.nodes)
+    for (Node& node : nodes_.nodes) {
+      add(node.sizes);
       for (Pattern& result : node.results) add(result);
+    }
   }
 
   void add(Pattern& pattern) {
     row_of_[&pattern] = rows_.size();
-    rows_.push_back(
-        {.pattern = &pattern,
-         .sizes = std::vector<Column>(pattern.type.shape.size(), Column(traces_.size(), kAbsent))});
+    rows_.push_back({.pattern = &pattern,
+                     .sizes = std::vector<SizeColumn>(pattern.type.shape.size(),
+                                                      SizeColumn(traces_.size(), kAbsent))});
   }
 
   void observe(size_t trace, const std::vector<NodeId>& run) {
@@ -78,49 +78,61 @@ class SizeAnalysis {
   void note(Pattern& pattern, size_t trace, const graph::Type& type) {
     const auto found = row_of_.find(&pattern);
     if (found == row_of_.end()) return;
-    std::vector<Column>& sizes = rows_[found->second].sizes;
+    std::vector<SizeColumn>& sizes = rows_[found->second].sizes;
     for (size_t dim = 0; dim < sizes.size(); ++dim) sizes[dim][trace] = type.shape[dim].value();
   }
 
   /// What varies and comes from outside is a symbol, unless it follows from smaller ones.
   void make_symbols() {
-    std::multimap<int64_t, const Column*> varying;
+    std::multimap<int64_t, const SizeColumn*> varying;
     for (size_t i = 0; i < given_; ++i)
-      for (const Column& sizes : rows_[i].sizes)
+      for (const SizeColumn& sizes : rows_[i].sizes)
         if (!is_constant(sizes)) varying.emplace(*std::ranges::max_element(sizes), &sizes);
     for (const auto& [largest, sizes] : varying) make_symbol(*sizes);
   }
 
   /// Where one was not seen, another of the same symbol may have been.
-  void make_symbol(const Column& sizes) {
-    for (Column& symbol : symbols_)
+  void make_symbol(const SizeColumn& sizes) {
+    for (SizeColumn& symbol : symbols_)
       if (agrees(sizes, symbol, /*with_gaps=*/true)) return fill(symbol, sizes);
     if (!expression_for(sizes, symbols_)) symbols_.push_back(sizes);
   }
 
-  void classify(size_t row, size_t dim) {
-    const Column& sizes = rows_[row].sizes[dim];
-    Pattern& pattern = *rows_[row].pattern;
-    int32_t& symbol = pattern.symbols[dim];
-    symbol = Pattern::kConstant;
-    if (is_constant(sizes)) return;
-    for (size_t i = 0; i < symbols_.size(); ++i)
-      if (agrees(sizes, symbols_[i], /*with_gaps=*/false)) {
-        symbol = static_cast<int32_t>(i);
-        return;
-      }
-    if (auto expression = expression_for(sizes, symbols_)) {
-      symbol = Pattern::kFollows;
-      pattern.expressions.insert_or_assign(dim, *std::move(expression));
-    } else if (row >= given_ && row < attributes_) {
-      symbol = static_cast<int32_t>(symbols_.size());
-      symbols_.push_back(sizes);
-    } else {
-      symbol = Pattern::kDerived;
-    }
+  void classify(Row& row, const Node* node) {
+    for (size_t dim = 0; dim < row.sizes.size(); ++dim)
+      row.pattern->symbols[dim] = kind_of(row, dim, node);
   }
 
-  static bool is_constant(const Column& sizes) {
+  /// What a size is. `node`: whose attribute or result it is.
+  int32_t kind_of(Row& row, size_t dim, const Node* node) {
+    const SizeColumn& sizes = row.sizes[dim];
+    if (is_constant(sizes)) return node == nullptr ? Pattern::kConstant : inherited(sizes, *node);
+    for (size_t i = 0; i < symbols_.size(); ++i)
+      if (agrees(sizes, symbols_[i], /*with_gaps=*/false)) return static_cast<int32_t>(i);
+    if (auto expression = expression_for(sizes, symbols_)) {
+      row.pattern->expressions.insert_or_assign(dim, *std::move(expression));
+      return Pattern::kFollows;
+    }
+    if (node == nullptr || row.pattern != &node->sizes) return Pattern::kDerived;
+    symbols_.push_back(sizes);
+    return static_cast<int32_t>(symbols_.size()) - 1;
+  }
+
+  /// A size that did not vary is the symbol that an operand has, if it was always that one's.
+  int32_t inherited(const SizeColumn& sizes, const Node& node) const {
+    for (const Input& input : node.inputs)
+      for (const Source& source : input.sources) {
+        if (source.kind == Source::Kind::number) continue;
+        const Pattern& pattern =
+            source.kind == Source::Kind::feed ? input.early : nodes_.pattern(source);
+        for (const int32_t symbol : pattern.symbols)
+          if (symbol >= 0 && agrees(sizes, symbols_[static_cast<size_t>(symbol)], false))
+            return symbol;
+      }
+    return Pattern::kConstant;
+  }
+
+  static bool is_constant(const SizeColumn& sizes) {
     int64_t value = kAbsent;
     for (const int64_t size : sizes) {
       if (size != kAbsent && value != kAbsent && size != value) return false;
@@ -129,7 +141,7 @@ class SizeAnalysis {
     return true;
   }
 
-  static bool agrees(const Column& sizes, const Column& symbol, bool with_gaps) {
+  static bool agrees(const SizeColumn& sizes, const SizeColumn& symbol, bool with_gaps) {
     for (size_t i = 0; i < sizes.size(); ++i) {
       if (sizes[i] == kAbsent || (with_gaps && symbol[i] == kAbsent)) continue;
       if (sizes[i] != symbol[i]) return false;
@@ -137,7 +149,7 @@ class SizeAnalysis {
     return true;
   }
 
-  static void fill(Column& symbol, const Column& sizes) {
+  static void fill(SizeColumn& symbol, const SizeColumn& sizes) {
     for (size_t i = 0; i < sizes.size(); ++i)
       if (symbol[i] == kAbsent) symbol[i] = sizes[i];
   }
@@ -176,8 +188,8 @@ class SizeAnalysis {
   std::span<const Trace> traces_;
   std::vector<Row> rows_;
   std::map<const Pattern*, size_t> row_of_;
-  size_t given_ = 0, attributes_ = 0;  // rows of what comes from outside, and with attributes
-  std::vector<Column> symbols_;
+  size_t given_ = 0;  // rows of what comes from outside
+  std::vector<SizeColumn> symbols_;
 };
 
 }  // namespace
