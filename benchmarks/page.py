@@ -85,6 +85,15 @@ SECTIONS = (
         "turns",
     ),
     Section(
+        "What each part of lazy execution brings",
+        "lazy_ablation",
+        "make bench-lazy_ablation",
+        "The mean of a step's milliseconds, the least of the turns; nothing is converted. From the third column of "
+        "times on, one part is left out.",
+        tables.ablation,
+        "turns",
+    ),
+    Section(
         "Growth with the program's size",
         "growth",
         "make bench-growth",

@@ -83,6 +83,17 @@ inline constexpr double kShortestCoExecutedCall = 2e-4;  // chosen, not measured
 inline constexpr uint64_t kFewestNotedCalls = 8;  // chosen, not measured
 /// Calls that run lazily before most of their operators must run in graphs.
 inline constexpr int kMostWarmingCalls = 24;  // chosen, not measured
+/// Iterations of a loop that run in one way before the other has its turn: work stays pending
+/// between them, and only the last one ends it.
+inline constexpr int kIterationsOfTurn = 4;  // chosen, not measured
+/// Lazy calls or iterations up to which one that waits for kernels of a graph says nothing.
+inline constexpr int kMostPatientCalls = 1000;  // chosen, not measured
+/// Calls or turns before what is too short, or calls few operators, is looked at again.
+inline constexpr uint64_t kLeastRest = 100;  // chosen, not measured
+/// Seconds that compiling a segment takes for each of its calls, about.
+inline constexpr double kSecondsOfGraphPerCall = 1e-4;  // chosen, not measured
+/// Bytes of a storage below which a memory limit leaves it where it is.
+inline constexpr size_t kSmallestMovedStorage = size_t{1} << 16;  // chosen, not measured
 /// Bytes of an operand in memory that others may change, which a call that is noted copies.
 inline constexpr size_t kLargestCopiedOperand = size_t{4} << 20;  // chosen, not measured
 

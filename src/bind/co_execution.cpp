@@ -14,16 +14,6 @@ namespace janus::bind {
 
 namespace {
 
-// Chosen, not measured.
-
-/// Iterations of a loop that run in one way before the other has its turn: work stays pending
-/// between them, and only the last one ends it.
-constexpr int kIterationsOfTurn = 4;
-/// Lazy calls or iterations up to which one that waits for kernels of a graph says nothing.
-constexpr int kMostPatientCalls = 1000;
-/// Calls or turns before what is too short, or calls few operators, is looked at again.
-constexpr uint64_t kLeastRest = 100;
-
 /// Turns of this thread that are open and not decided: nothing within them begins to be.
 thread_local int undecided = 0;
 
@@ -114,7 +104,9 @@ bool CoExecution::end(Turn& turn, bool tells) {
 
 // ---- The policy -------------------------------------------------------------------------------
 
-int CoExecution::iterations_of_turn() const { return kind_ == Kind::loop ? kIterationsOfTurn : 1; }
+int CoExecution::iterations_of_turn() const {
+  return kind_ == Kind::loop ? policy::kIterationsOfTurn : 1;
+}
 
 bool CoExecution::is_next_lazy() const {
   return stage_ == Stage::warming || stage_ == Stage::co_executed ||
@@ -140,7 +132,7 @@ void CoExecution::give_up(std::string_view why) {
 /// A loop may fill a buffer before it trains.
 void CoExecution::give_up_for_now(std::string_view why) {
   give_up(why);
-  rest_ = std::max(kLeastRest, 2 * total_);
+  rest_ = std::max(policy::kLeastRest, 2 * total_);
 }
 
 void CoExecution::decide(const Turn& turn, double seconds) {
@@ -182,7 +174,7 @@ void CoExecution::decide_after_warming(const Turn& turn) {
     return give_up_for_now("it calls few operators");
   if (noted >= fewest && is_mostly_in_graphs(noted, now.in_graphs - before.in_graphs))
     return enter(speculate::times_decide ? Stage::comparing : Stage::co_executed);
-  if (now.waited == before.waited || calls_ > kMostPatientCalls) poor_ += turn.iterations;
+  if (now.waited == before.waited || calls_ > policy::kMostPatientCalls) poor_ += turn.iterations;
   // What is pending beyond an iteration comes again only with the next turn.
   if (poor_ >= policy::kMostWarmingCalls * (kind_ == Kind::loop ? 2 : 1))
     give_up(kind_ == Kind::loop ? "its operators differ from iteration to iteration"

@@ -11,10 +11,8 @@ namespace janus::lazy {
 
 int64_t memory_limit = 0;
 
-constexpr size_t kSmallestMovedStorage = size_t{1} << 16;
-
 void MadeStorages::add(const c10::Storage& storage) {
-  if (storage.nbytes() < kSmallestMovedStorage) return;
+  if (storage.nbytes() < policy::kSmallestMovedStorage) return;
   all_.emplace_back(
       c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage.unsafeGetStorageImpl()));
 }

@@ -18,8 +18,6 @@ namespace janus::lazy {
 
 using execute::Slot;
 
-constexpr double kSecondsOfGraphPerCall = 1e-4;
-
 namespace {
 
 /// The graph of a segment, compiled.
@@ -123,7 +121,7 @@ class KnownSegment {
  private:
   /// Whether it comes often enough, and has taken as long as its graph probably will.
   bool is_worth_a_graph(const Segment& segment) const {
-    const auto cost = static_cast<double>(segment.events.size()) * kSecondsOfGraphPerCall;
+    const auto cost = static_cast<double>(segment.events.size()) * policy::kSecondsOfGraphPerCall;
     const int enough = is_served_ ? policy::kRunsInFamily : policy::kProfiledRuns;
     return runs_ > enough && (!speculate::times_decide || seconds_ >= cost);
   }

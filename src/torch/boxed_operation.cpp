@@ -73,9 +73,8 @@ class BoxedOperation final : public execute::Operation {
   /// Whether the form that writes into given tensors uses them for results before they are reduced,
   /// which are larger.
   bool works_in_result() const {
-    static const std::set<std::string> reduces_elsewhere = {
-        "aten::nll_loss_forward", "aten::nll_loss2d_forward", "aten::mse_loss",
-        "aten::smooth_l1_loss"};
+    static const std::set<std::string> reduces_elsewhere = {"aten::nll_loss_forward",
+                                                            "aten::nll_loss2d_forward"};
     const c10::FunctionSchema& schema = overload_.schema();
     const auto index = schema.argumentIndexWithName("reduction");
     if (!index || schema.name().ends_with("_backward")) return false;

@@ -72,6 +72,7 @@ ROWS = {
         "title": "gpt2", "modes": ["eager", "torch.compile (step)", "torchjanus"],
         "ms": {"eager": 6.0, "torchjanus": 4.0}, "out": {"torch.compile (step)": "wrong"},
     }],
+    "lazy_ablation": [{"title": "LeNet", "ms": {"eager": 2.0, "lazy": 1.0, "no fusion": 1.5}}],
     "growth": {"depth": {"title": "layers", "sizes": [SIZE]}},
     "overheads": {"programs": [OVERHEADS], "alone": {"an assumption more": "2 ns"}},
     "threads": [
