@@ -192,6 +192,22 @@ class Options:
     def memory_limit(self, count: int) -> None:
         _set_limit("memory", count)
 
+    @property
+    def merge_paths(self) -> bool:
+        """Whether lazy execution makes one graph of segments that differ in their paths or sizes. Off at the
+        beginning: where it was measured, each structure's own graph was as fast.
+
+        Raises:
+            TypeError: At the assignment of what is no bool.
+        """
+        return bool(_core.limits()["merge_paths"])
+
+    @merge_paths.setter
+    def merge_paths(self, is_on: bool) -> None:
+        if not isinstance(is_on, bool):
+            raise TypeError(f"torchjanus.options: merge_paths is a bool, not {is_on!r}")
+        _set_limit("merge_paths", int(is_on))
+
 
 def _there_is_no(name: str, names: Collection[str]) -> str:
     nearest = get_close_matches(name, names, n=1, cutoff=0.5)

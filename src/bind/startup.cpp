@@ -53,9 +53,9 @@ const std::map<std::string, std::string>& switches() {
   static const std::map<std::string, std::string> all = [] {
     std::map<std::string, std::string> made;
     for (const Switch& each : kSwitches) made.emplace(each.name, each.meaning);
-    for (const Switch& each : {kBackgroundSwitch, kBudgetSwitch, kernels::kThreadCostSwitch,
-                               kEntryPointsSwitch, kLazySwitch, lazy::kInterceptionSwitch,
-                               lazy::kCrossIterationSwitch, lazy::kTraceGraphSwitch})
+    for (const Switch& each :
+         {kBackgroundSwitch, kBudgetSwitch, kernels::kThreadCostSwitch, kEntryPointsSwitch,
+          kLazySwitch, lazy::kInterceptionSwitch, lazy::kCrossIterationSwitch})
       made.emplace(each.name, each.meaning);
     for (const auto& each : passes::all_passes())
       if (each.name != "optimise") made.emplace(each.name, "the pass of that name");
@@ -126,7 +126,8 @@ void bind_options(nb::module_& module) {
                                           {"inlining", options().deepest_inlining},
                                           {"operations", options().most_operations},
                                           {"seconds", most_seconds_of_generation},
-                                          {"memory", lazy::memory_limit}};
+                                          {"memory", lazy::memory_limit},
+                                          {"merge_paths", lazy::merges_paths}};
   });
   module.def("set_limit", [](const std::string& name, int64_t limit) {
     if (name == "rounds") options().most_rounds = limit;
@@ -134,6 +135,7 @@ void bind_options(nb::module_& module) {
     if (name == "operations") options().most_operations = limit;
     if (name == "seconds") most_seconds_of_generation = limit;
     if (name == "memory") lazy::memory_limit = limit;
+    if (name == "merge_paths") lazy::merges_paths = limit != 0;
   });
   module.def("dump_folder", [] { return options().dump_folder; });
   module.def(

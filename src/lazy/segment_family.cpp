@@ -7,9 +7,10 @@
 
 namespace janus::lazy {
 
+bool merges_paths = false;
+
 bool SegmentFamilies::run(const Segment& segment, c10::function_ref<void()> one_by_one) {
-  if (options().is_disabled(kTraceGraphSwitch.name) ||
-      segment.events.size() < policy::kFewestCallsOfFamily) {
+  if (!merges_paths || segment.events.size() < policy::kFewestCallsOfFamily) {
     one_by_one();
     return false;
   }

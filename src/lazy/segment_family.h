@@ -15,15 +15,14 @@
 #include <vector>
 
 #include "base/ab_test.h"
-#include "base/options.h"
 #include "base/steady_time.h"
 #include "lazy/family_graph.h"
 
 namespace janus::lazy {
 
-inline constexpr Switch kTraceGraphSwitch{
-    "trace_graph",
-    "segments that differ in paths or sizes share a graph; off: each has one if it comes again"};
+/// Whether segments that differ in paths or sizes share a graph (`options.merge_paths`). Off unless
+/// it is asked for, as it was not measured to gain.
+extern bool merges_paths;
 
 struct FamilyCounts {
   uint64_t families = 0;  ///< that have a graph, or had one
