@@ -1,6 +1,5 @@
 """Loops of scripts that can't be converted as a whole: Python runs them, their operators run as graphs."""
 
-
 import pytest
 from scripts import run_both
 
