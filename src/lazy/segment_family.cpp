@@ -71,7 +71,8 @@ void SegmentFamily::note_numbers(const RecordedSegment& segment) {
 /// Segments of a family differ in length, so it is the time of a call that is compared.
 bool SegmentFamily::run_or_compare(const Segment& segment, double following,
                                    c10::function_ref<void()> one_by_one) {
-  const bool by_graph = !test_.next_is_old();
+  const bool is_compared = speculate::times_decide && !test_.is_over();
+  const bool by_graph = !is_compared || !test_.next_is_old();
   const double start = steady_seconds();
   const bool has_run = by_graph && graph_->run(segment);
   if (!has_run) one_by_one();
@@ -79,7 +80,7 @@ bool SegmentFamily::run_or_compare(const Segment& segment, double following,
     give_up("its graph failed");
     return false;
   }
-  if (!test_.is_over()) {
+  if (is_compared) {
     const double seconds = steady_seconds() - start + (by_graph ? following : 0);
     test_.add(seconds / static_cast<double>(segment.events.size()));
     if (test_.verdict() == AbTest::Verdict::given_up) give_up("its graph is slower");
