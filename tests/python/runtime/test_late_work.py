@@ -32,7 +32,7 @@ def runs(calls, begins):
 
     eager = step_of(layers[0], buffers[0])
     converted = torchjanus.function(step_of(layers[1], buffers[1]))
-    with torchjanus.options.without("background"):
+    with torchjanus.options.without("background", "lazy"):
         for number in range(calls):
             expected, actual = eager(number), converted(number)
             if expected is None:
@@ -69,7 +69,7 @@ def test_a_cut_function_is_measured_anew(simulated):
         return (y - y.mean()).square().sum()
 
     converted = torchjanus.function(step)
-    with torchjanus.options.without("background"):
+    with torchjanus.options.without("background", "lazy"):
         for number in range(900):
             if number == 300:
                 simulated(0.5, 1)
@@ -100,7 +100,7 @@ def test_graphs_without_tensor_work_do_not_decide(simulated):
     totals = torch.ones((), dtype=torch.float64), torch.ones((), dtype=torch.float64)
     eager, converted = step_of(totals[0]), torchjanus.function(step_of(totals[1]))
     hits = []
-    with torchjanus.options.without("background"):
+    with torchjanus.options.without("background", "lazy"):
         for number in range(900):
             if number == 300:
                 simulated(0.5, 1)

@@ -258,6 +258,22 @@ def communication():
         distributed.destroy_process_group()
 
 
+@produces("unsupported_argument", "an argument of a process group's size")
+def argument_of_a_group():
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    group = distributed.group.WORLD
+
+    def f(x):
+        with contextlib.suppress(TypeError):
+            x = x * group.size(1)  # here
+        return x * 2
+
+    try:
+        return called(f, *ones(2))
+    finally:
+        distributed.destroy_process_group()
+
+
 @produces("internal_error", "internal error: .*ZeroDivisionError")
 def internal_error():
     def broken(*_):
