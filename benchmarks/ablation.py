@@ -16,6 +16,8 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import record
 import tables
@@ -57,38 +59,51 @@ def measure(name: str, configuration: str, steps: int) -> float:
     return statistics.median(times[warm_up:]) * 1e3
 
 
-def run(name: str, configuration: str, steps: int) -> float:
-    command = [sys.executable, __file__, "--steps", str(steps), "--one", name, configuration]
-    environment = {k: v for k, v in os.environ.items() if k != "TORCHJANUS_DISABLE"}
-    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    return float(ran.stdout)
+@dataclass
+class Ablation:
+    """Programs under several configurations, turn by turn, each in processes of its own."""
 
+    script: str  # that main() runs in
+    result: str  # the name of the file of results
+    configurations: Mapping[str, list[str] | None]
+    measure: Callable[
+        [str, str, int], float
+    ]  # program, configuration, steps: milliseconds of a step
+    steps: int
+    programs: Sequence[str] = ()  # that are measured where none is named; all if there are none
 
-def row(name: str, steps: int, repeats: int) -> dict:
-    turns = [{c: run(name, c, steps) for c in CONFIGURATIONS} for _ in range(repeats)]
-    return {
-        "title": BENCHMARKS[name].title,
-        "ms": {c: min(turn[c] for turn in turns) for c in CONFIGURATIONS},
-    }
+    def run(self, name: str, configuration: str, steps: int) -> float:
+        command = [sys.executable, self.script, "--steps", str(steps), "--one", name, configuration]
+        environment = {k: v for k, v in os.environ.items() if k != "TORCHJANUS_DISABLE"}
+        ran = subprocess.run(
+            command, check=True, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        return float(ran.stdout)
 
+    def row(self, name: str, steps: int, repeats: int) -> dict:
+        turns = [{c: self.run(name, c, steps) for c in self.configurations} for _ in range(repeats)]
+        return {
+            "title": BENCHMARKS[name].title,
+            "ms": {c: min(turn[c] for turn in turns) for c in self.configurations},
+        }
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
-    parser.add_argument("--steps", type=int, default=40)
-    parser.add_argument("--repeats", type=int, default=3)
-    record.add_output(parser)
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.one:
-        print(measure(*options.one, options.steps))
-        return
-    about, rows = record.about(options.repeats), []
-    for name in chosen(parser, options.programs):
-        rows.append(row(name, options.steps, options.repeats))
-        record.write(options.output, "ablation", about, rows)
-        print(tables.ablation(rows[-1:]), flush=True)
+    def main(self, document: str) -> None:
+        parser = argparse.ArgumentParser(description=document.splitlines()[0])
+        parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
+        parser.add_argument("--steps", type=int, default=self.steps)
+        parser.add_argument("--repeats", type=int, default=3)
+        record.add_output(parser)
+        parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+        options = parser.parse_args()
+        if options.one:
+            print(self.measure(*options.one, options.steps))
+            return
+        about, rows = record.about(options.repeats), []
+        for name in chosen(parser, options.programs or self.programs):
+            rows.append(self.row(name, options.steps, options.repeats))
+            record.write(options.output, self.result, about, rows)
+            print(tables.ablation(rows[-1:]), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    Ablation(__file__, "ablation", CONFIGURATIONS, measure, steps=40).main(__doc__)

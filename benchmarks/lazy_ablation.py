@@ -9,15 +9,11 @@ the others; what is given is the least mean step time of the turns, as what is l
 lazy_ablation.json into the output folder.
 """
 
-import argparse
 import contextlib
-import subprocess
-import sys
 import time
 
-import record
-import tables
-from programs import BENCHMARKS, chosen
+from ablation import Ablation
+from programs import BENCHMARKS
 
 import torch
 import torchjanus
@@ -63,36 +59,7 @@ def measure(name: str, configuration: str, steps: int) -> float:
         return (time.perf_counter() - start) / steps * 1e3
 
 
-def run(name: str, configuration: str, steps: int) -> float:
-    command = [sys.executable, __file__, "--steps", str(steps), "--one", name, configuration]
-    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-
-
-def row(name: str, steps: int, repeats: int) -> dict:
-    turns = [{c: run(name, c, steps) for c in CONFIGURATIONS} for _ in range(repeats)]
-    return {
-        "title": BENCHMARKS[name].title,
-        "ms": {c: min(turn[c] for turn in turns) for c in CONFIGURATIONS},
-    }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
-    parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--repeats", type=int, default=3)
-    record.add_output(parser)
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.one:
-        print(measure(*options.one, options.steps))
-        return
-    about, rows = record.about(options.repeats), []
-    for name in chosen(parser, options.programs or PROGRAMS):
-        rows.append(row(name, options.steps, options.repeats))
-        record.write(options.output, "lazy_ablation", about, rows)
-        print(tables.ablation(rows[-1:]), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    Ablation(__file__, "lazy_ablation", CONFIGURATIONS, measure, steps=200, programs=PROGRAMS).main(
+        __doc__
+    )

@@ -195,7 +195,7 @@ class Options:
     @property
     def merge_paths(self) -> bool:
         """Whether lazy execution makes one graph of segments that differ in their paths or sizes. Off at the
-        beginning: where it was measured, each structure's own graph was as fast.
+        beginning: where it was measured, steps took 0.6 to 1.6 times as long.
 
         Raises:
             TypeError: At the assignment of what is no bool.

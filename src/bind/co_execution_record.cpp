@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "python/lock.h"
 #include "python/object.h"
 #include "speculate/describe.h"
 
@@ -17,17 +18,6 @@ thread_local bool with_last_frame = false;
 
 /// Iterations whose lines are told after the first ones: each with twice as high a number.
 constexpr uint64_t kFirstSample = 3, kLastOfFirstSamples = 6;
-
-class WithGil {
- public:
-  WithGil() : state_(PyGILState_Ensure()) {}
-  ~WithGil() { PyGILState_Release(state_); }
-  WithGil(const WithGil&) = delete;
-  WithGil& operator=(const WithGil&) = delete;
-
- private:
-  PyGILState_STATE state_;
-};
 
 /// Whether reports show lines of this file.
 bool is_shown(const std::string& file) {
@@ -70,13 +60,13 @@ std::vector<CoExecutionRecord::Line> running_lines(size_t most) {
 
 void CoExecutionRecord::noted() {
   constexpr size_t kMostFrames = 32;
-  const WithGil gil;
+  const python::WithLock lock;
   const python::ErrorScope scope;
   for (Line& line : running_lines(kMostFrames)) ++lines[std::move(line)];
 }
 
 void CoExecutionRecord::looked(std::string_view by, double seconds) {
-  const WithGil gil;
+  const python::WithLock lock;
   const python::ErrorScope scope;
   auto lines = running_lines(1);
   if (lines.empty()) lines.emplace_back();

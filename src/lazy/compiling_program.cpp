@@ -20,7 +20,7 @@ CompilingProgram::CompilingProgram(graph::Graph graph, std::vector<execute::Show
 
 std::unique_ptr<execute::Program> CompilingProgram::take_if_done() {
   while (work_ == nullptr || work_->is_done()) {
-    if (work_ != nullptr) seconds_ += std::exchange(work_, nullptr)->seconds();
+    work_.reset();
     if (made_->program != nullptr) return std::move(made_->program);
     if (!std::exchange(are_kernels_begun_, true))
       compile_kernels();

@@ -20,8 +20,6 @@ class CompilingProgram {
   /// The program, once, when it is done; null before. Throws what has made it fail. To be asked
   /// from time to time, as a step of the work begins here when the one before it has ended.
   std::unique_ptr<execute::Program> take_if_done();
-  /// Seconds of processor time so far.
-  double seconds() const { return seconds_ + (work_ == nullptr ? 0 : work_->seconds()); }
 
  private:
   struct Made {
@@ -36,7 +34,6 @@ class CompilingProgram {
   std::shared_ptr<Made> made_;  ///< shared with the step that runs
   std::shared_ptr<BackgroundWork> work_;
   bool are_kernels_begun_ = false;
-  double seconds_ = 0;  ///< of the steps that have ended
 };
 
 }  // namespace janus::lazy

@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "execute/values/container.h"
 #include "lazy/call_node.h"
+#include "lazy/segment_values.h"
 #include "torch/tensor.h"
 
 namespace janus::lazy {
@@ -14,17 +15,6 @@ using execute::Slot;
 using trace::GraphInput;
 
 namespace {
-
-Slot number_slot(const c10::Scalar& number) {
-  if (number.isFloatingPoint()) return Slot::of(number.toDouble());
-  if (number.isBoolean()) return Slot::of(number.toBool());
-  return Slot::of(number.toLong());
-}
-
-at::Tensor tensor_of_segment(const Segment& segment, uint32_t storage, const Geometry& geometry,
-                             int64_t offset) {
-  return tensor_in(segment.storages[storage].node->contents(), geometry, offset);
-}
 
 /// Locations say in which layer a call is, not at which line.
 constexpr trace::TraceGraph::Options kNoLoops{.folds = false};
@@ -147,9 +137,9 @@ Slot FamilyGraph::input(const GraphInput& input, const Segment& segment) const {
 }
 
 Slot FamilyGraph::given(const GraphInput& input, uint32_t number, const Segment& segment) const {
-  if (input.kind == GraphInput::Kind::number) return number_slot(followed_.numbers[number]);
+  if (input.kind == GraphInput::Kind::number) return slot_of(followed_.numbers[number]);
   const SegmentTrace::Feed& feed = followed_.feeds[number];
-  return torch::slot_of(tensor_of_segment(segment, feed.storage, feed.geometry, feed.offset));
+  return torch::slot_of(tensor_of(segment, feed.storage, feed.geometry, feed.offset));
 }
 
 /// A cell that this segment does not use is none of its business: a tensor that nobody sees stands
@@ -158,7 +148,7 @@ Slot FamilyGraph::cell(size_t number, const Segment& segment) const {
   const FamilyCells::Cell& cell = cells_[number];
   const auto used = followed_.cells.find(number);
   if (used != followed_.cells.end())
-    return torch::slot_of(tensor_of_segment(segment, used->second, cell.geometry, cell.offset));
+    return torch::slot_of(tensor_of(segment, used->second, cell.geometry, cell.offset));
   return torch::slot_of(at::empty_strided(cell.geometry.sizes, cell.geometry.strides,
                                           at::device(at::kCPU).dtype(cell.geometry.dtype)));
 }
@@ -169,17 +159,24 @@ void FamilyGraph::give_results(std::span<Slot> results, const Segment& segment) 
   MadeValues made = values_of(results);
   for (const trace::Fetch& each : followed_.trace.fetches)
     ++made.at({each.event, each.result}).uses;
-  for (size_t i = 0; i < followed_.finals.size(); ++i)
-    if (segment.storages[followed_.finals[i].storage].is_made) install(i, segment, made);
+  const auto value_of = [&](size_t final) -> MadeValue& {
+    const trace::Fetch& fetch = followed_.trace.fetches[final];
+    return made.at({fetch.event, fetch.result});
+  };
+  for (size_t i = 0; i < followed_.finals.size(); ++i) {
+    const SegmentTrace::Final& final = followed_.finals[i];
+    if (!segment.storages[final.storage].is_made) continue;
+    MadeValue& value = value_of(i);
+    install(segment, final.storage, final.geometry,
+            value.uses == 1 ? std::move(value.tensor) : value.tensor);
+  }
   for (auto& [fetch, value] : made)
     if (value.tensor.defined() && value.tensor.storage().use_count() > 1)
       value.tensor = value.tensor.clone();
   for (size_t i = 0; i < followed_.finals.size(); ++i) {
     const auto& [storage, geometry, offset] = followed_.finals[i];
     if (segment.storages[storage].is_made) continue;
-    const trace::Fetch& fetch = followed_.trace.fetches[i];
-    tensor_of_segment(segment, storage, geometry, offset)
-        .copy_(made.at({fetch.event, fetch.result}).tensor);
+    tensor_of(segment, storage, geometry, offset).copy_(value_of(i).tensor);
   }
 }
 
@@ -194,22 +191,6 @@ FamilyGraph::MadeValues FamilyGraph::values_of(std::span<Slot> results) const {
     made[{*event, result.result}].tensor = torch::tensor_of(slot);
   }
   return made;
-}
-
-void FamilyGraph::install(size_t final, const Segment& segment, MadeValues& made) const {
-  const auto& [storage, geometry, offset] = followed_.finals[final];
-  const trace::Fetch& fetch = followed_.trace.fetches[final];
-  MadeValue& value = made.at({fetch.event, fetch.result});
-  StorageNode& node = *segment.storages[storage].node;
-  const bool is_as_wanted = value.uses == 1 && geometry.is_of(value.tensor) &&
-                            value.tensor.storage_offset() == 0 && value.tensor.use_count() == 1 &&
-                            value.tensor.storage().use_count() == 1;
-  if (is_as_wanted) {
-    const at::Tensor own = std::move(value.tensor);
-    return node.install(own.storage());
-  }
-  at::Tensor copy = at::empty_strided(geometry.sizes, geometry.strides, value.tensor.options());
-  node.install(copy.copy_(value.tensor).storage());
 }
 
 }  // namespace janus::lazy

@@ -49,7 +49,6 @@ class FamilyGraph {
   using MadeValues = std::map<std::pair<uint32_t, uint32_t>, MadeValue>;  // by event and result
   void give_results(std::span<execute::Slot> results, const Segment& segment) const;
   MadeValues values_of(std::span<execute::Slot> results) const;
-  void install(size_t final, const Segment& segment, MadeValues& made) const;
 
   CallForms& forms_;
   trace::Names names_;

@@ -1,15 +1,16 @@
 #include "lazy/segment_cache.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/ab_test.h"
 #include "base/options.h"
 #include "base/policy.h"
 #include "base/steady_time.h"
 #include "execute/program/program.h"
+#include "lazy/call_form.h"
 #include "lazy/compiling_program.h"
 #include "lazy/segment_graph.h"
+#include "lazy/segment_values.h"
 #include "speculate/ab_measurement.h"
 #include "torch/interception_keys.h"
 #include "torch/tensor.h"
@@ -34,44 +35,26 @@ class CompiledSegment {
         cells_.push_back(&*std::ranges::find(made_.cells, name, &SegmentGraph::Cell::name));
     return program_ != nullptr;
   }
-  double seconds_of_compiling() const { return compiling_.seconds(); }
 
   /// False, with nothing changed, if the run failed.
   bool run(const Segment& segment, const std::vector<c10::Scalar>& numbers) {
     std::vector<Slot> inputs, cells, results(made_.results.size()), rebound;
     for (const SegmentGraph::Input& each : made_.inputs)
       inputs.push_back(each.is_number
-                           ? number_slot(numbers[each.number])
+                           ? slot_of(numbers[each.number])
                            : tensor_slot(segment, each.storage, each.geometry, each.offset));
     for (const SegmentGraph::Cell* each : cells_)
       cells.push_back(tensor_slot(segment, each->storage, each->geometry, each->offset));
     if (program_->run(inputs, cells, results, rebound)) return false;
-    for (size_t i = 0; i < results.size(); ++i) install(segment, i, std::move(results[i]));
+    for (size_t i = 0; i < results.size(); ++i)
+      install(segment, made_.results[i], made_.shapes[i], torch::tensor_of(std::move(results[i])));
     return true;
   }
 
  private:
-  static Slot number_slot(const c10::Scalar& number) {
-    if (number.isFloatingPoint()) return Slot::of(number.toDouble());
-    if (number.isBoolean()) return Slot::of(number.toBool());
-    return Slot::of(number.toLong());
-  }
-
   static Slot tensor_slot(const Segment& segment, size_t storage, const Geometry& geometry,
                           int64_t offset) {
-    return torch::slot_of(tensor_in(segment.storages[storage].node->contents(), geometry, offset));
-  }
-
-  void install(const Segment& segment, size_t result, Slot slot) {
-    at::Tensor made = torch::tensor_of(std::move(slot));
-    const Geometry& wanted = made_.shapes[result];
-    const bool is_as_wanted =
-        wanted.is_of(made) && made.storage_offset() == 0 && made.storage().use_count() == 1;
-    if (!is_as_wanted) {
-      at::Tensor copy = at::empty_strided(wanted.sizes, wanted.strides, made.options());
-      made = copy.copy_(made);
-    }
-    segment.storages[made_.results[result]].node->install(made.storage());
+    return torch::slot_of(tensor_of(segment, storage, geometry, offset));
   }
 
   SegmentGraph made_;
@@ -88,10 +71,7 @@ std::vector<c10::Scalar> numbers_of(const Segment& segment) {
 }
 
 bool same_number(const c10::Scalar& one, const c10::Scalar& other) {
-  if (one.isComplex() || other.isComplex()) return false;
-  if (one.isFloatingPoint())
-    return std::bit_cast<uint64_t>(one.toDouble()) == std::bit_cast<uint64_t>(other.toDouble());
-  return one.toLong() == other.toLong();
+  return !one.isComplex() && !other.isComplex() && bits_of(one) == bits_of(other);
 }
 
 }  // namespace

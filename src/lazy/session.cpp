@@ -143,7 +143,7 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
   at::Stack arguments;  // freed without the lock: a tensor's end may need Python's
   std::unique_lock lock(mutex_);
   parts_.read(rule, stack);
-  if (!parts_.is_known || is_ready_scalar_work() || is_used_by_others()) return false;
+  if (!parts_.is_known || is_ready_scalar_work() || is_used_by_other_sessions()) return false;
   CallKind* const kind = known_kind();
   if (kind == nullptr) {
     NewKind made(rule, parts_, stack);
@@ -196,7 +196,7 @@ CallKind* Session::known_kind() {
 
 /// Whether pending calls of another thread's session use an operand. It is used by one session at a
 /// time: the call runs at once, when those have run.
-bool Session::is_used_by_others() const {
+bool Session::is_used_by_other_sessions() const {
   return std::ranges::any_of(parts_.tensors, [&](const at::Tensor* tensor) {
     const c10::StorageImpl& storage = *storage_of(*tensor);
     return is_watched(storage) && !torch::is_in_file(storage) && !known_node(storage);

@@ -103,7 +103,7 @@ class Session {
   bool note(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
   void run_at_once(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
   CallKind* known_kind();
-  bool is_used_by_others() const;
+  bool is_used_by_other_sessions() const;
   bool is_ready_scalar_work() const;
   bool may_wait(const CallKind& kind, const at::Stack& stack);
   bool overlaps_itself(const CallKind& kind) const;
