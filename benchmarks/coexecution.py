@@ -7,6 +7,8 @@ it prints must be what it prints eagerly, or the mode is wrong. That process als
 Then the modes take turns; each process writes how long its steps took. What is given is the mean of the second half
 of the steps, as what is lazy is computed in later steps, the least of the turns. torch.compile is used as users do: on
 the training step, or on the models. Co-executed: only torchjanus.lazy() around the training step; nothing is converted.
+Lazy: around the whole program. Both run on the program's thread alone, and with the runner's, where a choice decides
+what runs ahead of Python; how long that worked and was waited for is given for a step.
 Writes coexecution.json into the output folder, anew after each program.
 """
 
@@ -43,8 +45,8 @@ class Mode:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def changed(how: str) -> Mode:
-    return Mode((__file__, "--changed", how))
+def changed(how: str, without: str = "") -> Mode:
+    return Mode((__file__, "--changed", how), {"TORCHJANUS_DISABLE": without})
 
 
 #: Another way to run programs is another line here.
@@ -53,7 +55,9 @@ MODES: dict[str, Mode] = {
     "torch.compile (step)": changed("compiled step"),
     "torch.compile (models)": changed("compiled models"),
     "torchjanus": Mode(("-m", "torchjanus", "run")),
+    "co-executed, one thread": changed("lazy step", "graph_runner"),
     "co-executed": changed("lazy step"),
+    "lazy, one thread": changed("lazy program", "graph_runner"),
     "lazy": changed("lazy program"),
 }
 
@@ -62,18 +66,24 @@ MODES: dict[str, Mode] = {
 class Run:
     printed: str = ""
     times: list[float] = field(default_factory=list)
+    ahead: dict[str, float] = field(
+        default_factory=dict
+    )  # ms a step that the runner worked, and was waited for
     problem: str = ""  # why there are no times
 
 
 def run(program: str, mode: Mode, arguments: Iterable[str], caches: Path, limit: int) -> Run:
     """The program in a process of its own, which is stopped when it takes longer than `limit` seconds."""
     times = caches / "times.json"
+    ahead = caches / "ahead.json"
     times.unlink(missing_ok=True)
+    ahead.unlink(missing_ok=True)
     environment = {
         **os.environ,
         "TORCHJANUS_CACHE": str(caches / "torchjanus"),
         "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
         "STEP_TIMES": str(times),
+        "AHEAD_TIMES": str(ahead),
         **mode.environment,
     }
     command = [sys.executable, *mode.before, str(PROGRAMS / f"{program}.py"), *arguments]
@@ -85,7 +95,11 @@ def run(program: str, mode: Mode, arguments: Iterable[str], caches: Path, limit:
         return Run(problem=f"not ready after {limit} s")
     if ran.returncode != 0:
         return Run(problem=f"fails: {name_of_error(ran.stderr)}")
-    return Run(ran.stdout, json.loads(times.read_text()))
+    seconds = json.loads(times.read_text())
+    told = json.loads(ahead.read_text()) if ahead.exists() else {}
+    return Run(
+        ran.stdout, seconds, {name: each / len(seconds) * 1e3 for name, each in told.items()}
+    )
 
 
 def name_of_error(errors: str) -> str:
@@ -130,6 +144,7 @@ def measure(program: str, options: argparse.Namespace) -> dict:
     modes = {name: MODES[name] for name in ("eager", *options.modes)}
     arguments = ("--steps", str(options.steps)) if options.steps else ()
     found: dict[str, list[float]] = {name: [] for name in modes}
+    ahead: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:  # nobody finds what was compiled before
         out = checked(program, modes, Path(folder), options.limit)
         for _ in range(options.turns):
@@ -139,8 +154,9 @@ def measure(program: str, options: argparse.Namespace) -> dict:
                     out[name] = one.problem
                 else:
                     found[name].append(step_ms(one))
+                    ahead |= {name: one.ahead} if any(one.ahead.values()) else {}
     timed = {name: min(times) for name, times in found.items() if times and name not in out}
-    return {"title": program, "modes": [*modes], "ms": timed, "out": out}
+    return {"title": program, "modes": [*modes], "ms": timed, "out": out, "ahead": ahead}
 
 
 def run_changed(how: str, path: Path, arguments: list[str]) -> None:
@@ -161,6 +177,12 @@ def run_changed(how: str, path: Path, arguments: list[str]) -> None:
     sys.argv = [str(path), *arguments]
     with around:
         program.common.call(program.main, program.__doc__)
+    if how.startswith("lazy") and (named := os.environ.get("AHEAD_TIMES")):
+        from torchjanus import _core
+
+        counts = _core.lazy_counts()
+        told = {"worked": counts["seconds_ahead"], "waited": counts["seconds_waited"]}
+        Path(named).write_text(json.dumps(told))
 
 
 def compile_it(program: ModuleType, what: str) -> None:

@@ -3,9 +3,10 @@
     python benchmarks/lazy_ablation.py [PROGRAM …] [--steps N] [--repeats N] [--output FOLDER]
 
 The step runs under `torchjanus.lazy()`, and its loss is fetched. Then one part is left out: the program waits for
-each loss; a look runs all that is pending, so that iterations don't flow into each other; memory isn't planned; nothing
-is fused. Eager is Jittor's "without lazy execution". Each configuration runs in processes of its own, turn by turn with
-the others; what is given is the least mean step time of the turns, as what is lazy is computed in later steps. Writes
+each loss; a look runs all that is pending, so that iterations don't flow into each other; nothing runs ahead of
+Python; memory isn't planned; nothing is fused. Eager is Jittor's "without lazy execution". Each configuration runs in
+processes of its own, turn by turn with the others; what is given is the least mean step time of the turns, as what is
+lazy is computed in later steps. Writes
 lazy_ablation.json into the output folder.
 """
 
@@ -26,6 +27,7 @@ CONFIGURATIONS = {
     "lazy": [],
     "no asynchronous fetches": ["fetches"],
     "no cross-iteration": ["cross_iteration"],
+    "no runner": ["graph_runner"],
     "no memory plan": ["memory_plan"],
     "no fusion": ["kernels"],
 }

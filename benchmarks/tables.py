@@ -149,7 +149,9 @@ def coexecution(rows: Sequence[Row]) -> str:
             if name not in row["ms"]:
                 return row["out"].get(name, "–")
             ms, eager = row["ms"][name], row["ms"]["eager"]
-            return f"{ms:.1f}" if name == "eager" else f"{ms:.1f} ({eager / ms:.2f} ×)"
+            ahead = row.get("ahead", {}).get(name)
+            told = f"; runner {ahead['worked']:.1f}, waited {ahead['waited']:.1f}" if ahead else ""
+            return f"{ms:.1f}" if name == "eager" else f"{ms:.1f} ({eager / ms:.2f} ×{told})"
 
         return text
 

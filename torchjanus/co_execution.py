@@ -32,6 +32,11 @@ def summary(told: Told | None) -> list[str]:
         f"    {told['segments']} segments, {told['graphs']} graphs; pending when the last "
         f"{_one(told).split()[1]} ended: {_pending(told['pending'])}",
     ]
+    if told["ahead"]:
+        busy, waited = duration(told["milliseconds_ahead"]), duration(told["milliseconds_waited"])
+        lines.append(
+            f"    {told['ahead']} segments ran ahead of Python for {busy}; it waited for {waited} of that"
+        )
     if told["why_not"]:
         lines.append(f"    given up: {told['why_not']}{times(told)}")
     looks = sorted(told["looks"], key=lambda look: look["milliseconds"], reverse=True)

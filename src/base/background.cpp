@@ -1,18 +1,15 @@
 #include "base/background.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <deque>
-#include <system_error>
-#include <thread>
 
 #include "base/fault.h"
 #include "base/fork_safe_mutex.h"
-#include "base/free_memory.h"
 #include "base/policy.h"
+#include "base/quiet_thread.h"
 #include "base/thread_time.h"
 
 namespace janus {
@@ -31,28 +28,12 @@ std::atomic<bool> is_stopped = false;
 /// Guards the queue; held for a moment only.
 std::mutex& queue_mutex() { return fork_safe_mutex<Queue>(); }
 /// Held while a step runs.
-std::mutex& step_mutex() { return fork_safe_mutex<BackgroundWork>(); }
+std::mutex& step_mutex() { return fork_safe_mutex<BackgroundWork, ForkOrder::first>(); }
 
 Queue& queue() {
   static auto* const instance = new Queue;
   return *instance;
 }
-
-/// Blocks all signals: they are for the program's own threads.
-class WithoutSignals {
- public:
-  WithoutSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  WithoutSignals(const WithoutSignals&) = delete;
-  WithoutSignals& operator=(const WithoutSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -66,13 +47,7 @@ class BackgroundThread {
       if (all.is_held || all.work.empty() || all.process == getpid()) return;
       all.process = getpid();
     }
-    if (!has_free_memory(policy::kBytesOfCompilingThread)) return work_off();
-    try {
-      const WithoutSignals blocked;
-      std::thread(&run).detach();
-    } catch (const std::system_error&) {
-      work_off();
-    }
+    if (!start_quiet_thread(&run, policy::kBytesOfCompilingThread)) work_off();
   }
 
  private:

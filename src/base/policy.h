@@ -90,6 +90,21 @@ inline constexpr int kIterationsOfTurn = 4;  // chosen, not measured
 inline constexpr int kMostPatientCalls = 1000;  // chosen, not measured
 /// Calls or turns before what is too short, or calls few operators, is looked at again.
 inline constexpr uint64_t kLeastRest = 100;  // chosen, not measured
+/// New structures of segments until those that came once are forgotten.
+inline constexpr size_t kMostStructures = 1024;  // chosen, not measured
+/// Pending calls below which a repeated call does not end a cycle.
+inline constexpr size_t kFewestCallsOfCycle = 64;  // chosen, not measured
+/// Looks, or ends of cycles, that leave work in one way before the other way has its turn: ahead on
+/// the runner's thread, or later.
+inline constexpr int64_t kLooksOfStretch = 8;  // chosen, not measured
+/// Stretches over which it is found how much could overlap.
+inline constexpr int kStretchesOfLook = 3;  // chosen, not measured
+/// Stretches with anything new up to which a choice waits.
+inline constexpr int kMostStretches = 24;  // chosen, not measured
+/// Share of the time that must be able to overlap.
+inline constexpr double kLeastOverlap = 0.1;  // chosen, not measured
+/// Looks that leave work from a choice until it is looked at again.
+inline constexpr int64_t kLeastLooksOfChoice = 1024;  // chosen, not measured
 /// Seconds that compiling a segment takes for each of its calls, about.
 inline constexpr double kSecondsOfGraphPerCall = 1e-4;  // chosen, not measured
 /// Bytes of a storage below which a memory limit leaves it where it is.

@@ -57,6 +57,7 @@ struct OpenMp {
   int (*team_size)() = nullptr;
   int (*in_parallel)() = nullptr;
   int (*most_threads)() = nullptr;
+  void (*set_threads)(int) = nullptr;
 
   bool found() const { return parallel != nullptr; }
 
@@ -73,6 +74,7 @@ struct OpenMp {
           resolve(result.team_size, "omp_get_num_threads") &&
           resolve(result.in_parallel, "omp_in_parallel") &&
           resolve(result.most_threads, "omp_get_max_threads") &&
+          resolve(result.set_threads, "omp_set_num_threads") &&
           resolve(result.parallel, "GOMP_parallel"))
         return result;
     }
@@ -218,6 +220,11 @@ struct Process {
 }  // namespace
 
 void set_thread_count(int count) { Process::instance().threads = std::max(1, count); }
+
+void set_thread_count_here(int count) {
+  const OpenMp* openmp = Process::instance().shared_threads();
+  if (openmp != nullptr && openmp->most_threads() != count) openmp->set_threads(count);
+}
 
 int thread_count() {
   if (!is_parallel()) return 1;

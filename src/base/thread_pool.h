@@ -16,6 +16,8 @@ namespace janus {
 /// one counts, which begins with the number of processors that the process may run on.
 void set_thread_count(int count);
 int thread_count();
+/// Of the calling thread alone. Without OpenMP's team, nothing happens.
+void set_thread_count_here(int count);
 /// Whether OpenMP's team is used. It may be found later; the child of a fork has none.
 bool uses_openmp();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "base/conversion_account.h"
 #include "base/policy.h"
@@ -40,6 +41,12 @@ bool is_mostly_in_graphs(uint64_t noted, uint64_t in_graphs) { return 2 * in_gra
 
 }  // namespace
 
+/// Nothing runs ahead before it is decided that anything runs lazily.
+void CoExecution::begin_lazy(Turn& turn) {
+  if (stage_ == Stage::co_executed && !has_chooser_) turn.chooses = has_chooser_ = true;
+  lazy::begin(turn.chooses ? &ahead_ : nullptr);
+}
+
 PyObject* CoExecution::call(PyObject* callee, PyObject* const* arguments, size_t flags,
                             PyObject* keyword_names) {
   Turn turn;
@@ -61,7 +68,7 @@ void CoExecution::begin(Turn& turn, bool with_frame) {
   turn.iterations = 0;
   if (stage_ != Stage::co_executed) ++undecided;
   if (turn.is_lazy) {
-    lazy::begin();
+    begin_lazy(turn);
     turn.before = turn.last = lazy::Session::of_this_thread().progress();
     turn.recording.emplace(record_, PyEval_GetFrame(), with_frame);
   }
@@ -74,7 +81,7 @@ bool CoExecution::end_iteration(Turn& turn) {
   ++total_;
   if (turn.is_lazy) {
     // The program may have begun and ended lazy execution itself.
-    if (!lazy::has_begun()) lazy::begin();
+    if (!lazy::has_begun()) begin_lazy(turn);
     const lazy::Session::Progress now = lazy::Session::of_this_thread().progress();
     record_.add(turn.last, now);
     record_.end_iteration(now);
@@ -90,6 +97,7 @@ bool CoExecution::end(Turn& turn, bool tells) {
   turn.is_open = false;
   if (turn.is_lazy) {
     const bool has_ended = ends();
+    if (std::exchange(turn.chooses, false)) has_chooser_ = false;
     turn.recording.reset();
     const lazy::Session::Progress now = lazy::Session::of_this_thread().progress();
     record_.add(turn.last, now);

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/ab_test.h"
+#include "base/ahead_choice.h"
 #include "base/options.h"
 #include "bind/co_execution_record.h"
 #include "lazy/session.h"
@@ -45,6 +46,7 @@ class CoExecution {
     double used = 0;  ///< milliseconds of processor time before it, if there is an account
     lazy::Session::Progress before, last;
     std::optional<Recording> recording;
+    bool chooses = false;  ///< whether its work runs ahead: one thread at a time does
   };
   /// Begins a turn, unless the next stretch tells nothing: then it stays closed. `with_frame`:
   /// whether lines of the running frame belong to it.
@@ -73,6 +75,7 @@ class CoExecution {
  private:
   int iterations_of_turn() const;
   bool is_next_lazy() const;
+  void begin_lazy(Turn& turn);
   void decide(const Turn& turn, double seconds);
   void decide_after_look(const Turn& turn, double seconds);
   void decide_after_warming(const Turn& turn);
@@ -96,6 +99,8 @@ class CoExecution {
   double spent_ = 0;                 ///< milliseconds of processor time on graphs
   lazy::Session::Progress watched_;  ///< in this stage, once it is decided
   AbTest test_;
+  bool has_chooser_ = false;
+  AheadChoice ahead_;  ///< once it is co-executed
   std::string_view why_not_;
   CoExecutionRecord record_;
 };

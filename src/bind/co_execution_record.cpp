@@ -84,6 +84,9 @@ void CoExecutionRecord::add(const lazy::Session::Progress& before,
   sum.looks += after.looks - before.looks;
   sum.structures += after.structures - before.structures;
   sum.graphs += after.graphs - before.graphs;
+  sum.ahead += after.ahead - before.ahead;
+  sum.seconds_ahead += after.seconds_ahead - before.seconds_ahead;
+  sum.seconds_waited += after.seconds_waited - before.seconds_waited;
 }
 
 void CoExecutionRecord::end_iteration(const lazy::Session::Progress& now) {

@@ -15,7 +15,8 @@ namespace janus::bind {
 namespace {
 
 void begin_lazy() {
-  if (!options().is_disabled(lazy::kInterceptionSwitch.name)) lazy::begin();
+  if (options().is_disabled(lazy::kInterceptionSwitch.name)) return;
+  lazy::begin(&lazy::Session::of_this_thread().own_choice());
 }
 
 void synchronize() { lazy::Session::of_this_thread().run_all(lazy::Look::end); }
@@ -52,6 +53,9 @@ nb::dict lazy_counts() {
   dict["graphs"] = counts.graphs;
   dict["given_up"] = counts.given_up;
   dict["moved_to_files"] = counts.moved_to_files;
+  dict["ahead"] = counts.ahead;
+  dict["seconds_ahead"] = counts.seconds_ahead;
+  dict["seconds_waited"] = counts.seconds_waited;
   nb::dict looked_at_by;
   for (const auto& [what, looks] : counts.looked_at_by) looked_at_by[what.c_str()] = looks;
   dict["looked_at_by"] = looked_at_by;
@@ -63,8 +67,7 @@ nb::dict lazy_counts() {
 bool is_pending(nb::handle tensor) {
   if (!THPVariable_Check(tensor.ptr())) throw nb::type_error("is_pending: expected a tensor");
   const at::Tensor& value = THPVariable_Unpack(tensor.ptr());
-  return value.has_storage() &&
-         lazy::StorageNode::of_pending(*value.storage().unsafeGetStorageImpl()) != nullptr;
+  return value.has_storage() && lazy::Session::is_pending(*value.storage().unsafeGetStorageImpl());
 }
 
 }  // namespace

@@ -195,6 +195,9 @@ void add_record(nb::dict& dict, const CoExecutionRecord& record) {
   dict["never_run"] = record.sum.never_run;
   dict["segments"] = record.sum.structures;
   dict["graphs"] = record.sum.graphs;
+  dict["ahead"] = record.sum.ahead;
+  dict["milliseconds_ahead"] = 1e3 * record.sum.seconds_ahead;
+  dict["milliseconds_waited"] = 1e3 * record.sum.seconds_waited;
   nb::dict pending;
   pending["operators"] = record.pending;
   pending["bytes"] = record.pending_bytes;

@@ -10,9 +10,11 @@
 #include <map>
 #include <set>
 
+#include "base/ahead_choice.h"
 #include "base/background.h"
 #include "base/check.h"
 #include "base/conversion_account.h"
+#include "base/graph_runner.h"
 #include "base/options.h"
 #include "base/time_budget.h"
 #include "bind/co_execution.h"
@@ -55,7 +57,7 @@ const std::map<std::string, std::string>& switches() {
     for (const Switch& each : kSwitches) made.emplace(each.name, each.meaning);
     for (const Switch& each :
          {kBackgroundSwitch, kBudgetSwitch, kernels::kThreadCostSwitch, kEntryPointsSwitch,
-          kLazySwitch, lazy::kInterceptionSwitch, lazy::kCrossIterationSwitch})
+          kLazySwitch, lazy::kInterceptionSwitch, lazy::kCrossIterationSwitch, kGraphRunnerSwitch})
       made.emplace(each.name, each.meaning);
     for (const auto& each : passes::all_passes())
       if (each.name != "optimise") made.emplace(each.name, "the pass of that name");
@@ -90,7 +92,10 @@ void start_up() {
   speculate::CalleePolicy policy;
   policy.unwrap = function_behind;
   speculate::prepare_profiling(policy);
-  Py_AtExit([] { BackgroundWork::stop(); });
+  Py_AtExit([] {
+    BackgroundWork::stop();
+    GraphRunner::stop();
+  });
 }
 
 void bind_options(nb::module_& module) {

@@ -69,11 +69,12 @@ void run_eagerly(const Event& event) {
   const torch::NotIntercepted scope;
   const CallKind& kind = *event.kind;
   std::vector<c10::IValue> stack = copied(kind.arguments);
-  for (size_t i = 0; i < event.operands.size(); ++i) {
-    const Event::Operand& operand = event.operands[i];
-    put(stack, kind.places[i],
-        tensor_in(operand.node->contents(), kind.operands[i], operand.offset));
-  }
+  // What is written comes first: its contents may move, and another operand may lie there, too.
+  for (const bool is_written : {true, false})
+    for (size_t i = 0; i < event.operands.size(); ++i)
+      if (const Event::Operand& operand = event.operands[i]; kind.writes(i) == is_written)
+        put(stack, kind.places[i],
+            tensor_in(operand.node->memory(is_written), kind.operands[i], operand.offset));
   for (size_t i = 0; i < event.numbers.size(); ++i) {
     const NumberPlace& number = kind.numbers[i];
     const c10::Scalar& value = event.numbers[i];

@@ -8,6 +8,7 @@
 
 #include "lazy/operator_rule.h"
 #include "lazy/session.h"
+#include "lazy/visitors.h"
 #include "torch/file_backed.h"
 #include "torch/interception_keys.h"
 
@@ -32,11 +33,20 @@ void run_below(const OperatorHandle& overload, DispatchKeySet keys, at::Stack& s
   overload.redispatchBoxed(keys & after(kBelow), &stack);
 }
 
+void intercept(Session* session, bool looks) {
+  session_of_thread = session;
+  c10::impl::tls_set_dispatch_key_included(kBelow, looks);
+  c10::impl::tls_set_dispatch_key_included(kAbove, looks);
+}
+
 void on_call(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* stack) {
   Session* const session = session_of_thread;
   if (session == nullptr) {
-    Session::serve(overload, *stack);
-    overload.redispatchBoxed(keys & after(kBelow), stack);
+    if (has_visits())
+      Session::serve(overload, *stack);
+    else
+      intercept(nullptr, false);
+    run_below(overload, keys, *stack);
     return;
   }
   if (rule_of(overload).treatment == Treatment::decompose) {
@@ -89,7 +99,12 @@ void register_fallbacks() {
     torch::move_to_memory(*storage);
     Session::serve_pointer(*storage);
   });
-  torch::set_settle_pending([] { Session::of_this_thread().run_all(Look::function); });
+  torch::set_settle_pending([] {
+    if (has_begun())
+      Session::of_this_thread().run_all(Look::function);
+    else
+      Session::run_all_sessions(Look::function);
+  });
   libraries->push_back(library_for(kBelow, "_"));
   libraries->back().fallback(boxed<on_call>());
   libraries->push_back(library_for(kWrapper, "_"));
@@ -100,18 +115,20 @@ void register_fallbacks() {
   for (const char* name : kReaders) libraries->back().impl(name, boxed<on_look_at_memory>());
 }
 
-void intercept(Session* session) {
-  session_of_thread = session;
-  c10::impl::tls_set_dispatch_key_included(kBelow, session != nullptr);
-  c10::impl::tls_set_dispatch_key_included(kAbove, session != nullptr);
+/// This thread's operators are not noted. But they look for what other threads have pending.
+void visit() {
+  if (!has_begun() && has_visits()) intercept(nullptr, true);
 }
 
 }  // namespace
 
-void begin() {
+void begin(AheadChoice* choice) {
   static std::once_flag once;
   std::call_once(once, register_fallbacks);
-  intercept(&Session::of_this_thread());
+  Session& session = Session::of_this_thread();
+  session.choose_by(choice);
+  if (!has_begun()) begin_visits(visit);
+  intercept(&session, true);
   // Tensors keep the key of the wrapper when the session has ended.
   c10::impl::tls_set_dispatch_key_excluded(kWrapper, true);
 }
@@ -119,8 +136,11 @@ void begin() {
 bool has_begun() { return session_of_thread != nullptr; }
 
 void end() {
-  intercept(nullptr);
-  Session::of_this_thread().run_all(Look::end);
+  if (has_begun()) end_visits();
+  intercept(nullptr, has_visits());
+  Session& session = Session::of_this_thread();
+  session.choose_by(nullptr);
+  session.run_all(Look::end);
 }
 
 }  // namespace janus::lazy

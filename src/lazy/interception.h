@@ -8,16 +8,21 @@
 
 #include "base/options.h"
 
+namespace janus {
+class AheadChoice;
+}
+
 namespace janus::lazy {
 
 inline constexpr Switch kInterceptionSwitch{
     "interception", "operators can be noted before they run; off: torchjanus.lazy() does nothing"};
 
-/// Notes this thread's operators from here on, in its session.
-void begin();
+/// Notes this thread's operators from here on, in its session. `choice` decides whether work runs
+/// ahead until end(); null: it does not.
+void begin(AheadChoice* choice);
 /// Whether that is so, even if something runs now that is not noted.
 bool has_begun();
-/// Ends that. All that is noted has run then, unless it throws what the operators throw.
+/// Ends begin(). All that is noted has run then, unless it throws what the operators throw.
 void end();
 
 }  // namespace janus::lazy

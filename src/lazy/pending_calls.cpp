@@ -8,12 +8,16 @@
 
 namespace janus::lazy {
 
-bool PendingCalls::is_full() const {
+bool PendingCalls::is_full(size_t& removed) {
   constexpr size_t kMostHoles = 4;       // for each call
   constexpr size_t kShareOfPending = 4;  // of a memory limit; chosen, not measured
   const size_t most_bytes = memory_limit > 0 ? static_cast<size_t>(memory_limit) / kShareOfPending
                                              : policy::kMostPendingBytes;
-  return size_ >= policy::kMostPendingCalls || bytes_ >= most_bytes ||
+  if (kShareOfPending * met_bytes_ >= most_bytes) {
+    removed = remove_dead();
+    find_kept_bytes();
+  }
+  return size_ >= policy::kMostPendingCalls || bytes() >= most_bytes ||
          slots_.size() >= (kMostHoles + 1) * policy::kMostPendingCalls;
 }
 
@@ -60,17 +64,28 @@ StorageNode::Pointer PendingCalls::ready_node(const c10::StorageImpl& storage) c
 
 StorageNode::Pointer PendingCalls::ready_node(Session& session, const c10::Storage& storage) {
   auto& node = ready_nodes_[storage.unsafeGetStorageImpl()];
-  if (!node) node = StorageNode::of_ready(session, storage);
+  if (!node) {
+    node = StorageNode::of_ready(session, storage);
+    met_bytes_ += storage.nbytes();
+  }
   return node;
+}
+
+/// Operands that the program has dropped are kept by the calls that are to read them.
+void PendingCalls::find_kept_bytes() {
+  met_bytes_ = kept_bytes_ = 0;
+  for (const auto& [storage, node] : ready_nodes_)
+    if (!node->is_alive()) kept_bytes_ += storage->nbytes();
 }
 
 // ---- Questions ---------------------------------------------------------------------------------
 
-/// Whether the program can look at what the call writes.
+/// Whether the program can look at what the call writes, or it runs.
 bool PendingCalls::is_seen(const PendingCall& call) const {
   const auto is_seen_in = [&](const StorageNode& node) {
     return node.writer == call.number && node.is_alive();
   };
+  if (call.is_running) return true;
   const Event& event = call.event;
   for (const StorageNode::Pointer& node : event.results)
     if (is_seen_in(*node)) return true;
@@ -175,11 +190,6 @@ void PendingCalls::settle(StorageNode& node) {
   ready_nodes_.try_emplace(node.address(), StorageNode::Pointer::reclaim_copy(&node));
 }
 
-void PendingCalls::watch_operands(const PendingCall& call) {
-  for (const Event::Operand& each : call.event.operands)
-    if (!each.node->is_pending()) each.node->watch();
-}
-
 void PendingCalls::remove(std::span<PendingCall* const> calls) {
   std::vector<std::unique_ptr<PendingCall>> removed;
   for (PendingCall* const call : calls) {
@@ -198,9 +208,12 @@ void PendingCalls::remove(std::span<PendingCall* const> calls) {
   }
 }
 
-size_t PendingCalls::remove_dead() {
+size_t PendingCalls::remove_dead_if_many() {
   constexpr size_t kFew = 64;
-  if (size_ < 2 * live_at_last_ + kFew) return 0;
+  return size_ < 2 * live_at_last_ + kFew ? 0 : remove_dead();
+}
+
+size_t PendingCalls::remove_dead() {
   judge_all();
   std::vector<PendingCall*> dead;
   for (const auto& slot : slots_)
@@ -216,6 +229,7 @@ size_t PendingCalls::clear() {
     if (slot != nullptr) all.push_back(slot.get());
   remove(all);
   live_at_last_ = 0;
+  met_bytes_ = kept_bytes_ = 0;
   return all.size();
 }
 

@@ -31,7 +31,8 @@ struct PendingCall {
   c10::SmallVector<uint64_t, 4> dependents;  ///< later calls that need what this one writes
   uint64_t judged_in = 0;                    ///< the question in which is_live was found out
   bool is_live = false;
-  uint64_t taken_in = 0;  ///< the question that it was taken as an answer to
+  uint64_t taken_in = 0;    ///< the question that it was taken as an answer to
+  bool is_running = false;  ///< ahead: it is live, and has to end before it can be removed
 };
 
 /// A storage that somebody is about to read, or perhaps to write.
@@ -44,10 +45,11 @@ class PendingCalls {
  public:
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
-  /// Of the results.
-  size_t bytes() const { return bytes_; }
-  /// Whether as many are pending as may be.
-  bool is_full() const;
+  /// Of the results, and of operands that only pending calls keep, as far as these are known.
+  size_t bytes() const { return bytes_ + kept_bytes_; }
+  /// Whether as many are pending as may be. Removes dead calls before it says so because of the
+  /// operands that they keep; `removed` is how many.
+  bool is_full(size_t& removed);
 
   /// The last of all. Its number is set here.
   void add(std::unique_ptr<PendingCall> call);
@@ -62,12 +64,10 @@ class PendingCalls {
   std::vector<PendingCall*> needed_for_all();
   /// Whether live calls use the storage that the last question did not name.
   bool is_used_by_others(const StorageNode& node);
-  /// Has torch call back before it gives out pointers to what the call uses.
-  static void watch_operands(const PendingCall& call);
   /// They have run, or never will.
   void remove(std::span<PendingCall* const> calls);
   /// Removes the dead ones if there may be many; how many it has removed.
-  size_t remove_dead();
+  size_t remove_dead_if_many();
   /// Removes all; how many there were.
   size_t clear();
 
@@ -79,11 +79,15 @@ class PendingCalls {
   bool is_seen(const PendingCall& call) const;
   void take(PendingCall& call, std::vector<PendingCall*>& taken) const;
   void settle(StorageNode& node);
+  size_t remove_dead();
+  void find_kept_bytes();
 
   std::deque<std::unique_ptr<PendingCall>> slots_;  ///< null where calls are removed
   uint64_t first_ = 1;                              ///< number of slots_[0]
   size_t size_ = 0;
   size_t bytes_ = 0;
+  size_t met_bytes_ = 0;  ///< of operands with contents, since the last look at those that are kept
+  size_t kept_bytes_ = 0;    ///< found then
   size_t live_at_last_ = 0;  ///< calls left when the dead were removed last
   uint64_t question_ = 0;
   std::unordered_map<const c10::StorageImpl*, StorageNode::Pointer> ready_nodes_;

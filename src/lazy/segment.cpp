@@ -12,6 +12,12 @@ uint32_t Segment::number_of(StorageNode& node, bool is_made) {
   return node.number;
 }
 
+const c10::Storage& Segment::memory_of(size_t storage) const {
+  const Storage& asked = storages[storage];
+  if (!asked.memory) asked.memory = asked.node->memory(asked.is_written);
+  return asked.memory;
+}
+
 void Segment::add(const Event& event) {
   words.push_back(reinterpret_cast<uintptr_t>(event.kind));
   for (size_t k = 0; k < event.operands.size(); ++k) {

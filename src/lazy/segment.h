@@ -18,6 +18,7 @@ struct Segment {
     bool is_written = false;  ///< one that is not made
     bool is_wanted = false;   ///< made, and somebody may look at it afterwards
     size_t last_use = 0;      ///< the last of the events that make or use it
+    mutable c10::Storage memory = {};
   };
 
   std::vector<const Event*> events;
@@ -27,6 +28,9 @@ struct Segment {
   /// `is_used_later(node)`: whether a call that is not among `events` reads or writes it.
   template <class IsUsedLater>
   Segment(std::vector<const Event*> events, const IsUsedLater& is_used_later);
+
+  /// The memory of a storage's contents, as StorageNode::memory(): the same each time.
+  const c10::Storage& memory_of(size_t storage) const;
 
  private:
   uint32_t number_of(StorageNode& node, bool is_made);

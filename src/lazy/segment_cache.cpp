@@ -6,68 +6,29 @@
 #include "base/options.h"
 #include "base/policy.h"
 #include "base/steady_time.h"
-#include "execute/program/program.h"
 #include "lazy/call_form.h"
-#include "lazy/compiling_program.h"
+#include "lazy/compiled_segment.h"
 #include "lazy/segment_graph.h"
-#include "lazy/segment_values.h"
 #include "speculate/ab_measurement.h"
+#include "torch/file_backed.h"
 #include "torch/interception_keys.h"
-#include "torch/tensor.h"
 
 namespace janus::lazy {
 
-using execute::Slot;
-
 namespace {
-
-/// The graph of a segment, compiled.
-class CompiledSegment {
- public:
-  explicit CompiledSegment(SegmentGraph made)
-      : made_(std::move(made)), compiling_(std::move(made_.graph), std::move(made_.shown)) {}
-
-  bool is_ready() {
-    if (program_ != nullptr) return true;
-    program_ = compiling_.take_if_done();
-    if (program_ != nullptr)
-      for (const std::string& name : program_->cells())
-        cells_.push_back(&*std::ranges::find(made_.cells, name, &SegmentGraph::Cell::name));
-    return program_ != nullptr;
-  }
-
-  /// False, with nothing changed, if the run failed.
-  bool run(const Segment& segment, const std::vector<c10::Scalar>& numbers) {
-    std::vector<Slot> inputs, cells, results(made_.results.size()), rebound;
-    for (const SegmentGraph::Input& each : made_.inputs)
-      inputs.push_back(each.is_number
-                           ? slot_of(numbers[each.number])
-                           : tensor_slot(segment, each.storage, each.geometry, each.offset));
-    for (const SegmentGraph::Cell* each : cells_)
-      cells.push_back(tensor_slot(segment, each->storage, each->geometry, each->offset));
-    if (program_->run(inputs, cells, results, rebound)) return false;
-    for (size_t i = 0; i < results.size(); ++i)
-      install(segment, made_.results[i], made_.shapes[i], torch::tensor_of(std::move(results[i])));
-    return true;
-  }
-
- private:
-  static Slot tensor_slot(const Segment& segment, size_t storage, const Geometry& geometry,
-                          int64_t offset) {
-    return torch::slot_of(tensor_of(segment, storage, geometry, offset));
-  }
-
-  SegmentGraph made_;
-  CompilingProgram compiling_;
-  std::unique_ptr<execute::Program> program_;
-  std::vector<const SegmentGraph::Cell*> cells_;
-};
 
 std::vector<c10::Scalar> numbers_of(const Segment& segment) {
   std::vector<c10::Scalar> numbers;
   for (const Event* event : segment.events)
     numbers.insert(numbers.end(), event->numbers.begin(), event->numbers.end());
   return numbers;
+}
+
+/// Whether memory that the system may drop, or another memory would be moved to, belongs to it.
+bool is_any_in_file(const Segment& segment) {
+  return std::ranges::any_of(segment.storages, [](const Segment::Storage& each) {
+    return !each.is_made && torch::is_in_file(*each.node->contents().unsafeGetStorageImpl());
+  });
 }
 
 bool same_number(const c10::Scalar& one, const c10::Scalar& other) {
@@ -95,6 +56,25 @@ class KnownSegment {
     seconds_ += steady_seconds() - start;
     return is_served_;
   }
+
+  /// Begins to run the graph on the runner's thread. Null if there is none that is kept.
+  std::unique_ptr<RunAhead> begin(const Segment& segment, SegmentCache::Counts& counts) {
+    const std::vector<c10::Scalar> numbers = numbers_of(segment);
+    if (runs_ > 0) watch_numbers(numbers);
+    if (!is_ready(counts) || is_any_in_file(segment)) return nullptr;
+    if (speculate::times_decide && test_.verdict() != AbTest::Verdict::kept) return nullptr;
+    return std::make_unique<RunAhead>(compiled_, compiled_->prepare(segment, numbers));
+  }
+
+  /// As run(), for what began to run ahead.
+  bool finish(const Segment& segment, RunAhead& ahead, SegmentCache::Counts& counts, size_t& done) {
+    if (ahead.finish(segment, done)) return true;
+    run_one_by_one(segment, done);
+    give_up(counts);
+    return false;
+  }
+
+  bool came_once() const { return runs_ <= 1; }
 
   const std::vector<uint64_t> words;
 
@@ -134,7 +114,7 @@ class KnownSegment {
     try {
       auto made = graph_of(segment, varying_, why);
       if (made) {
-        compiled_ = std::make_unique<CompiledSegment>(std::move(*made));
+        compiled_ = std::make_shared<CompiledSegment>(std::move(*made));
         ++counts.graphs;
         return;
       }
@@ -154,7 +134,7 @@ class KnownSegment {
     const bool by_graph = test_.is_over() || !test_.next_is_old();
     const double start = steady_seconds();
     bool has_run = false;
-    if (by_graph) has_run = compiled_->run(segment, numbers);
+    if (by_graph) has_run = run_graph(segment, numbers, done);
     if (!has_run) {
       run_one_by_one(segment, done);
       if (by_graph) give_up(counts);
@@ -164,6 +144,15 @@ class KnownSegment {
       if (test_.verdict() == AbTest::Verdict::given_up) give_up(counts);
     }
     return has_run;
+  }
+
+  bool run_graph(const Segment& segment, const std::vector<c10::Scalar>& numbers, size_t& done) {
+    CompiledSegment::Run run = compiled_->prepare(segment, numbers);
+    compiled_->run(run);
+    if (run.has_failed) return false;
+    done = segment.events.size();  // even if no memory is left for a result
+    compiled_->install(segment, std::move(run));
+    return true;
   }
 
   void give_up(SegmentCache::Counts& counts) {
@@ -189,7 +178,7 @@ class KnownSegment {
   bool is_served_ = false;  // by the graph of its family
   std::vector<c10::Scalar> first_numbers_;
   VaryingNumbers varying_;
-  std::unique_ptr<CompiledSegment> compiled_;
+  std::shared_ptr<CompiledSegment> compiled_;  ///< shared with what runs ahead
   AbTest test_;
 };
 
@@ -197,16 +186,35 @@ SegmentCache::SegmentCache() = default;
 SegmentCache::~SegmentCache() = default;
 
 KnownSegment& SegmentCache::known(const Segment& segment) {
+  if (met_ > policy::kMostStructures) forget_rare();
   auto& same_hash = known_[hash_of(segment.words)];
   for (const auto& each : same_hash)
     if (each->words == segment.words) return *each;
   ++counts_.structures;
+  ++met_;
   return *same_hash.emplace_back(std::make_unique<KnownSegment>(segment));
+}
+
+/// Structures that came once, as in programs whose slices begin somewhere else in each iteration.
+void SegmentCache::forget_rare() {
+  met_ = 0;
+  for (auto& [hash, same_hash] : known_)
+    std::erase_if(same_hash, [](const auto& each) { return each->came_once(); });
+  std::erase_if(known_, [](const auto& each) { return each.second.empty(); });
 }
 
 bool SegmentCache::run(const Segment& segment, size_t& done) {
   const torch::NotIntercepted scope;
   return known(segment).run(segment, families_, counts_, done);
+}
+
+std::unique_ptr<RunAhead> SegmentCache::begin(const Segment& segment) {
+  return known(segment).begin(segment, counts_);
+}
+
+bool SegmentCache::finish(const Segment& segment, RunAhead& ahead, size_t& done) {
+  const torch::NotIntercepted scope;
+  return known(segment).finish(segment, ahead, counts_, done);
 }
 
 }  // namespace janus::lazy

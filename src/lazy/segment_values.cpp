@@ -16,7 +16,7 @@ Slot slot_of(const c10::Scalar& number) {
 
 at::Tensor tensor_of(const Segment& segment, size_t storage, const Geometry& geometry,
                      int64_t offset) {
-  return tensor_in(segment.storages[storage].node->contents(), geometry, offset);
+  return tensor_in(segment.memory_of(storage), geometry, offset);
 }
 
 void install(const Segment& segment, size_t storage, const Geometry& geometry, at::Tensor made) {

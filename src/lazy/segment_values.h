@@ -8,7 +8,7 @@ namespace janus::lazy {
 
 execute::Slot slot_of(const c10::Scalar& number);
 
-/// What a storage of the segment holds, as a tensor in its memory.
+/// What a storage of the segment holds, as a tensor in its memory. The segment outlives it.
 at::Tensor tensor_of(const Segment& segment, size_t storage, const Geometry& geometry,
                      int64_t offset);
 

@@ -1,17 +1,20 @@
 #include "lazy/session.h"
 
 #include <ATen/ATen.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
+#include "base/fork_safe_mutex.h"
 #include "base/options.h"
 #include "base/policy.h"
 #include "base/steady_time.h"
 #include "lazy/new_kind.h"
 #include "lazy/segment_cache.h"
+#include "python/lock.h"
 #include "torch/exposed.h"
 #include "torch/file_backed.h"
 #include "torch/index_bounds.h"
@@ -21,11 +24,12 @@ namespace janus::lazy {
 
 namespace {
 
-/// All sessions, for storages that another thread's session watches.
+/// All sessions, for storages that another thread's session watches. Guarded by sessions_mutex().
 struct Sessions {
-  std::mutex mutex;
   std::vector<std::unique_ptr<Session>> all;
 };
+
+std::mutex& sessions_mutex() { return fork_safe_mutex<Sessions>(); }
 
 Sessions& sessions() {
   static auto* const made = new Sessions;
@@ -33,10 +37,22 @@ Sessions& sessions() {
 }
 
 std::vector<Session*> all_sessions() {
-  const std::lock_guard lock(sessions().mutex);
+  const std::lock_guard lock(sessions_mutex());
   std::vector<Session*> all;
   for (const auto& each : sessions().all) all.push_back(each.get());
   return all;
+}
+
+using SessionLock = std::unique_lock<std::recursive_mutex>;
+
+/// Whoever waits for a session gives up Python's lock meanwhile: what runs in it may ask for that.
+SessionLock lock_session(std::recursive_mutex& mutex) {
+  SessionLock lock(mutex, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    const python::WithoutLock unlocked(PyGILState_Check() != 0);
+    lock.lock();
+  }
+  return lock;
 }
 
 thread_local Observer* observer = nullptr;
@@ -112,9 +128,24 @@ void for_each_watched(std::span<const c10::IValue> arguments, const Visit& visit
 Session::Session() : segments_(std::make_unique<SegmentCache>()) {}
 Session::~Session() = default;
 
+/// In the child of a fork there are no other threads. A session that one of them had locked is in
+/// no known state, and nobody will ever unlock it.
+void Session::forget_locked_sessions() {
+  std::erase_if(sessions().all, [](std::unique_ptr<Session>& each) {
+    if (each->mutex_.try_lock()) {
+      each->mutex_.unlock();
+      return false;
+    }
+    static_cast<void>(each.release());  // not destroyed
+    return true;
+  });
+}
+
 Session& Session::of_this_thread() {
   thread_local Session* const mine = [] {
-    const std::lock_guard lock(sessions().mutex);
+    static std::once_flag once;
+    std::call_once(once, [] { pthread_atfork(nullptr, nullptr, forget_locked_sessions); });
+    const std::lock_guard lock(sessions_mutex());
     return sessions().all.emplace_back(std::make_unique<Session>()).get();
   }();
   return *mine;
@@ -141,7 +172,7 @@ Observer* Session::observe(Observer* next) { return std::exchange(observer, next
 
 bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run) {
   at::Stack arguments;  // freed without the lock: a tensor's end may need Python's
-  std::unique_lock lock(mutex_);
+  SessionLock lock = lock_session(mutex_);
   parts_.read(rule, stack);
   if (!parts_.is_known || is_ready_scalar_work() || is_used_by_other_sessions()) return false;
   CallKind* const kind = known_kind();
@@ -149,14 +180,18 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
     NewKind made(rule, parts_, stack);
     lock.unlock();
     run_at_once(rule, stack, run);
-    lock.lock();
+    lock = lock_session(mutex_);
     auto finished = std::move(made).with_results(stack);
     kinds_[hash_of(finished->key)].push_back(std::move(finished));
     return true;
   }
   if (!may_wait(*kind, stack)) return false;
+  end_cycle_before(*kind);
   append(*kind, stack, arguments);
-  if (pending_.is_full()) {
+  size_t removed = 0;
+  const bool is_full = pending_.is_full(removed);
+  counts_.never_run += removed;
+  if (is_full) {
     looked_inside_ = start_of_look();
     run_all(Look::limit);
   }
@@ -173,14 +208,14 @@ void Session::run_at_once(const OperatorRule& rule, at::Stack& stack,
 
   std::vector<StorageNode::Pointer> watched;
   {
-    const std::lock_guard lock(mutex_);
+    const SessionLock lock = lock_session(mutex_);
     for_each_watched(arguments, [&](const c10::StorageImpl& storage, size_t) {
       if (StorageNode::Pointer node = known_node(storage)) watched.push_back(std::move(node));
     });
   }
   serve(rule.overload, stack);
   run();
-  const std::lock_guard lock(mutex_);
+  const SessionLock lock = lock_session(mutex_);
   // An operator that asks for a pointer only to read has ended that.
   for (const StorageNode::Pointer& node : watched)
     if (node->pending_uses > 0) node->watch();
@@ -349,7 +384,7 @@ void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack)
   const double start = start_of_look();
   bool has_run = false;
   for (Session* session : all_sessions()) {
-    const std::lock_guard lock(session->mutex_);
+    const SessionLock lock = lock_session(session->mutex_);
     std::vector<Wanted> wanted;
     for_each_watched(arguments, [&](const c10::StorageImpl& storage, size_t argument) {
       if (StorageNode::Pointer node = session->known_node(storage))
@@ -364,8 +399,8 @@ void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack)
 
 void Session::share(const c10::OperatorHandle& overload, const at::Stack& stack) {
   if (memory_limit == 0) return;
-  std::vector<std::unique_lock<std::recursive_mutex>> locks;  // nobody moves anything meanwhile
-  for (Session* session : all_sessions()) locks.emplace_back(session->mutex_);
+  std::vector<SessionLock> locks;  // nobody moves anything meanwhile
+  for (Session* session : all_sessions()) locks.push_back(lock_session(session->mutex_));
   for_each_storage(arguments_of(rule_of(overload), stack), [](c10::StorageImpl& storage, size_t) {
     torch::note_exposed(storage);
     torch::move_to_memory(storage);
@@ -378,6 +413,15 @@ void Session::serve_pointer(const c10::StorageImpl& storage) {
   serve_storage(storage, /*is_written=*/true);
 }
 
+bool Session::is_pending(const c10::StorageImpl& storage) {
+  const StorageNode* node = StorageNode::of_pending(storage);
+  if (node == nullptr) return false;
+  Session& session = node->session();
+  const SessionLock lock = lock_session(session.mutex_);
+  if (session.ahead_ && session.ahead_->run->is_over()) session.finish_ahead();
+  return StorageNode::of_pending(storage) != nullptr;
+}
+
 void Session::settle(const c10::StorageImpl& storage) {
   if (is_watched(storage)) serve_storage(storage, /*is_written=*/false);
 }
@@ -387,7 +431,7 @@ void Session::serve_storage(const c10::StorageImpl& storage, bool is_written) {
   const double start = start_of_look();
   bool has_run = false;
   for (Session* session : all_sessions()) {
-    const std::lock_guard lock(session->mutex_);
+    const SessionLock lock = lock_session(session->mutex_);
     StorageNode::Pointer node = session->known_node(storage);
     if (!node) continue;
     const Wanted wanted{std::move(node), is_written};
@@ -397,16 +441,24 @@ void Session::serve_storage(const c10::StorageImpl& storage, bool is_written) {
 }
 
 bool Session::serve(std::span<const Wanted> wanted, Look look) {
-  std::vector<PendingCall*> needed = pending_.needed_for(wanted);
+  const auto find = [&] {
+    std::vector<PendingCall*> found = pending_.needed_for(wanted);
+    if (!found.empty() && options().is_disabled(kCrossIterationSwitch.name))
+      found = pending_.needed_for_all();
+    return found;
+  };
+  std::vector<PendingCall*> needed = find();
   const bool has_to_run = !needed.empty();
-  if (has_to_run) {
-    if (options().is_disabled(kCrossIterationSwitch.name)) needed = pending_.needed_for_all();
-    count(look);
-    run(needed);
+  if (std::ranges::any_of(needed, &PendingCall::is_running)) {
+    finish_ahead();
+    needed = find();
   }
+  if (has_to_run) count(look);
+  if (!needed.empty()) run(needed);
   for (const Wanted& each : wanted)
     TORCH_CHECK(!each.node->is_pending(),
                 "torchjanus: the operator that was to compute this tensor has failed");
+  if (has_to_run) leave_work();
   return has_to_run;
 }
 
@@ -418,43 +470,61 @@ void Session::count(Look look) {
 void Session::run_all(Look look) {
   const double start = start_of_look();
   {
-    const std::lock_guard lock(mutex_);
+    const SessionLock lock = lock_session(mutex_);
     if (pending_.empty()) return;
     count(look);
-    run(pending_.needed_for_all());
+    run_pending();
     counts_.never_run += pending_.clear();
   }
   if (look != Look::limit) tell_look(name_of(look), start);  // else its caller has the lock
 }
 
-void Session::run(std::span<PendingCall* const> calls) {
+void Session::choose_by(AheadChoice* choice) {
+  const SessionLock lock = lock_session(mutex_);
+  if (choice_ != nullptr) choice_->pause(reading());
+  choice_ = choice;
+  if (choice_ != nullptr) choice_->go_on(reading());
+}
+
+void Session::run_all_sessions(Look look) {
+  for (Session* session : all_sessions()) session->run_all(look);
+}
+
+Segment Session::segment_of(std::span<PendingCall* const> calls) {
   std::vector<const Event*> events;
-  for (const PendingCall* call : calls) {
-    events.push_back(&call->event);
-    for (const Event::Operand& each : call->event.operands)
-      if (!each.node->is_pending()) each.node->unwatch();
-  }
-  const Segment segment(std::move(events),
-                        [&](const StorageNode& node) { return pending_.is_used_by_others(node); });
+  for (const PendingCall* call : calls) events.push_back(&call->event);
+  return Segment(std::move(events),
+                 [&](const StorageNode& node) { return pending_.is_used_by_others(node); });
+}
+
+void Session::run(std::span<PendingCall* const> calls) {
+  const Segment segment = segment_of(calls);
+  run_by(calls, [&](size_t& done) { return segments_->run(segment, done); });
+}
+
+/// `run_segment(done)` runs them; whether by a graph. `done`: how many have run, if it throws.
+void Session::run_by(std::span<PendingCall* const> calls,
+                     c10::function_ref<bool(size_t& done)> run_segment) {
   size_t done = 0;
   const Running running;
+  const double start = steady_seconds();
   try {
-    const bool by_graph = segments_->run(segment, done);
+    const bool by_graph = run_segment(done);
     (by_graph ? counts_.run_in_graphs : counts_.run_eagerly) += calls.size();
   } catch (...) {  // memory ran out: what is left may run later, but not for ever
     if (done < calls.size() && std::exchange(calls[done]->event.has_failed, true)) ++done;
     finish(calls, done);
     throw;
   }
+  seconds_in_segments_ += steady_seconds() - start;
   finish(calls, calls.size());
 }
 
 /// The first `done` of these calls have run.
 void Session::finish(std::span<PendingCall* const> calls, size_t done) {
-  for (PendingCall* const call : calls.subspan(done)) pending_.watch_operands(*call);
-  if (memory_limit > 0) keep_memory_limit(calls.first(done));
+  if (memory_limit > 0 && !ahead_) keep_memory_limit(calls.first(done));
   pending_.remove(calls.first(done));
-  counts_.never_run += pending_.remove_dead();
+  counts_.never_run += pending_.remove_dead_if_many();
 }
 
 /// These calls have run, and are to be removed.
@@ -466,7 +536,7 @@ void Session::keep_memory_limit(std::span<PendingCall* const> done) {
 }
 
 SessionCounts Session::counts() const {
-  const std::lock_guard lock(mutex_);
+  const SessionLock lock = lock_session(mutex_);
   SessionCounts counts = counts_;
   for (const auto& [rule, looks] : looks_of_operators_) counts.looked_at_by[name_of(*rule)] = looks;
   const SegmentCache::Counts& segments = segments_->counts();
@@ -480,7 +550,7 @@ SessionCounts Session::counts() const {
 }
 
 Session::Progress Session::progress() const {
-  const std::lock_guard lock(mutex_);
+  const SessionLock lock = lock_session(mutex_);
   const SegmentCache::Counts& segments = segments_->counts();
   return {.noted = counts_.noted,
           .in_graphs = counts_.run_in_graphs,
@@ -490,12 +560,15 @@ Session::Progress Session::progress() const {
           .structures = segments.structures,
           .graphs = segments.graphs,
           .waited = segments.waited,
+          .ahead = counts_.ahead,
+          .seconds_ahead = counts_.seconds_ahead,
+          .seconds_waited = counts_.seconds_waited,
           .pending = pending_.size(),
           .pending_bytes = pending_.bytes()};
 }
 
 size_t Session::pending() const {
-  const std::lock_guard lock(mutex_);
+  const SessionLock lock = lock_session(mutex_);
   return pending_.size();
 }
 

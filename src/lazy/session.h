@@ -3,7 +3,8 @@
 //
 // Sizes and strides of results are known from the first call of each kind, which runs at once, so
 // an error is raised at its line. What runs at a look is what the value needs; what nobody can look
-// at any more never runs.
+// at any more never runs. What is left may run ahead, on a thread of its own while Python goes on:
+// then it is still pending for whoever looks, who waits for it.
 #pragma once
 
 #include <ATen/core/stack.h>
@@ -17,9 +18,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "base/ahead_choice.h"
 #include "base/options.h"
 #include "lazy/made_storages.h"
 #include "lazy/observer.h"
@@ -28,6 +31,7 @@
 
 namespace janus::lazy {
 
+class RunAhead;
 class SegmentCache;
 
 inline constexpr Switch kCrossIterationSwitch{
@@ -55,6 +59,9 @@ struct SessionCounts {
   uint64_t graphs = 0;          ///< compiled
   uint64_t given_up = 0;        ///< of these structures: by measurement, or they have no graph
   uint64_t moved_to_files = 0;  ///< storages, by the memory limit
+  uint64_t ahead = 0;           ///< segments that ran on the runner's thread
+  double seconds_ahead = 0;     ///< that these took
+  double seconds_waited = 0;    ///< that this thread has waited for them
   FamilyCounts families;        ///< of segments that differ in paths or sizes
   std::map<std::string, uint64_t> looked_at_by;  ///< what made something run: operators, and others
 };
@@ -80,8 +87,12 @@ class Session {
   static void serve_pointer(const c10::StorageImpl& storage);
   /// The same for somebody who only reads it.
   static void settle(const c10::StorageImpl& storage);
+  /// Whether the contents are not there yet. Does not wait, but takes what the runner has done.
+  static bool is_pending(const c10::StorageImpl& storage);
   /// Runs all that is noted and that somebody can look at.
   void run_all(Look look);
+  /// The same for all threads' sessions.
+  static void run_all_sessions(Look look);
 
   SessionCounts counts() const;
   /// A part of the counts that is cheap to read, and what is noted now.
@@ -89,16 +100,23 @@ class Session {
     uint64_t noted = 0, in_graphs = 0, one_by_one = 0, never_run = 0, looks = 0;
     uint64_t structures = 0, graphs = 0;
     uint64_t waited = 0;  ///< segments that ran one by one as their kernels were being compiled
+    uint64_t ahead = 0;
+    double seconds_ahead = 0, seconds_waited = 0;
     size_t pending = 0, pending_bytes = 0;
   };
   Progress progress() const;
   /// How many calls are noted now.
   size_t pending() const;
+  /// Who decides from now on whether work runs ahead. Null: it does not.
+  void choose_by(AheadChoice* choice);
+  /// Of code that asks for lazy execution.
+  AheadChoice& own_choice() { return own_choice_; }
 
   /// This thread's observer from now on; null: nobody. Returns the one before.
   static Observer* observe(Observer* observer);
 
  private:
+  static void forget_locked_sessions();
   /// Notes the call, or runs it to learn its kind; false if it has to run at once.
   bool note(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
   void run_at_once(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
@@ -122,6 +140,17 @@ class Session {
   void count(Look look);
   void tell(const OperatorRule& rule, bool is_noted);
   void run(std::span<PendingCall* const> calls);
+  void run_by(std::span<PendingCall* const> calls,
+              c10::function_ref<bool(size_t& done)> run_segment);
+  Segment segment_of(std::span<PendingCall* const> calls);
+  void leave_work();
+  bool may_run_ahead() const;
+  void end_cycle_before(const CallKind& kind);
+  bool begins_cycle(const CallKind& kind) const;
+  void begin_ahead();
+  void finish_ahead();
+  void run_pending();
+  AheadChoice::Reading reading() const;
   void finish(std::span<PendingCall* const> calls, size_t done);
   void keep_memory_limit(std::span<PendingCall* const> done);
 
@@ -131,6 +160,25 @@ class Session {
   std::unordered_map<uint64_t, std::vector<std::unique_ptr<CallKind>>> kinds_;
   CallParts parts_;
   std::unique_ptr<SegmentCache> segments_;
+  /// What the runner works on.
+  struct Ahead {
+    std::vector<PendingCall*> calls;
+    Segment segment;
+    std::unique_ptr<RunAhead> run;
+  };
+  std::optional<Ahead> ahead_;
+  AheadChoice own_choice_;
+  AheadChoice* choice_ = nullptr;
+  const std::thread::id thread_ = std::this_thread::get_id();
+  double seconds_in_segments_ = 0;
+
+  /// The first call with a parameter since work was left. When it comes again, a cycle has ended,
+  /// such as an iteration of a training loop.
+  struct CycleStart {
+    const CallKind* kind = nullptr;
+    const c10::StorageImpl* parameter = nullptr;
+  };
+  CycleStart cycle_;
   double looked_inside_ = 0;  ///< since when a call looked that was being noted; 0: it did not
   SessionCounts counts_;
   std::atomic<uint64_t> at_once_ = 0;

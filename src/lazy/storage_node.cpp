@@ -108,6 +108,15 @@ c10::Storage StorageNode::contents() const {
   return c10::Storage(std::move(alive));
 }
 
+c10::Storage StorageNode::memory(bool is_written) const {
+  const c10::Storage all = contents();
+  if (is_written) torch::move_to_memory(*all.unsafeGetStorageImpl());
+  return c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), c10::SymInt(static_cast<int64_t>(all.nbytes())),
+      c10::DataPtr(const_cast<void*>(all.data()), c10::Device(c10::kCPU)),
+      /*allocator=*/nullptr, /*resizable=*/false));
+}
+
 void StorageNode::install(c10::Storage made) {
   is_pending_ = false;
   const auto alive = weak_.lock();

@@ -45,6 +45,9 @@ class StorageNode final : public c10::intrusive_ptr_target {
   /// A storage with its contents as far as operators have run: the program's, or one of our own
   /// where that has died.
   c10::Storage contents() const;
+  /// A storage of its own in the memory of the contents, which must be kept meanwhile. Nobody is
+  /// called back when an operator asks it for a pointer. `is_written`: an operator may write there.
+  c10::Storage memory(bool is_written) const;
   /// Gives a pending storage its contents: those of `made`, which nobody else refers to.
   void install(c10::Storage made);
 

@@ -65,7 +65,7 @@ bool move_to_file(c10::StorageImpl& storage, c10::MaterializeFn before_writing) 
   if (made == nullptr) return false;
   void* const data = made->data;
   storage.set_data_ptr_noswap(c10::DataPtr(data, made.release(), unmap, c10::Device(c10::kCPU)));
-  storage.set_materializer(before_writing);
+  if (!storage.has_materializer()) storage.set_materializer(before_writing);
   return true;
 }
 

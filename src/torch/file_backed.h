@@ -6,9 +6,9 @@
 namespace janus::torch {
 
 /// Moves the contents into a temporary file that has no name, in TMPDIR. They can be read as
-/// before, by pages that the system may drop. torch calls `before_writing` before it gives out a
-/// pointer to write by; that has to call move_to_memory(). False, with nothing changed, if the file
-/// can't be made.
+/// before, by pages that the system may drop. torch calls `before_writing`, or what it calls
+/// already, before it gives out a pointer to write by; that has to call move_to_memory(). False,
+/// with nothing changed, if the file can't be made.
 bool move_to_file(c10::StorageImpl& storage, c10::MaterializeFn before_writing);
 
 /// Whether the contents lie in a file.

@@ -27,6 +27,7 @@ namespace {
 struct Interrupted {};
 
 thread_local c10::impl::LocalDispatchKeySet outer_keys{c10::impl::PODLocalDispatchKeySet{}};
+thread_local bool is_without_python = false;
 thread_local unsigned checks = 0;
 thread_local std::chrono::steady_clock::time_point last_check;
 
@@ -94,13 +95,16 @@ std::optional<Failure> run_protected(Unlock unlock, void (*body)(void*), void* c
 }
 
 void check_interrupt() {
-  if (is_certain_part() || ++checks % calls_between_checks != 0) return;
+  if (is_without_python || is_certain_part() || ++checks % calls_between_checks != 0) return;
   const auto now = std::chrono::steady_clock::now();
   if (now - last_check < time_between_checks) return;
   last_check = now;
   const python::WithLock locked;
   if (PyErr_CheckSignals() != 0) throw Interrupted();
 }
+
+WithoutPython::WithoutPython() : before_(std::exchange(is_without_python, true)) {}
+WithoutPython::~WithoutPython() { is_without_python = before_; }
 
 RecordingScope::RecordingScope() : keys_(outer_keys), grad_mode_(c10::GradMode::is_enabled()) {
   c10::GradMode::set_enabled(true);

@@ -17,6 +17,19 @@ std::optional<execute::Failure> run_protected(execute::Unlock unlock, void (*bod
 /// then.
 void check_interrupt();
 
+/// While it lives, runs of this thread ask for nothing of Python: whoever waits for them may hold
+/// Python's lock. Ctrl-C does not end them.
+class WithoutPython {
+ public:
+  WithoutPython();
+  ~WithoutPython();
+  WithoutPython(const WithoutPython&) = delete;
+  WithoutPython& operator=(const WithoutPython&) = delete;
+
+ private:
+  bool before_;
+};
+
 /// Inside a run: dispatch as it was outside of it, with gradients on. For calls that autograd
 /// records.
 class RecordingScope {

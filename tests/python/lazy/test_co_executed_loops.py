@@ -296,8 +296,9 @@ def test_threads(tmp_path):
         generator = torch.Generator().manual_seed(seed)
         weight = torch.randn(6, 6, generator=generator, requires_grad=True)
         descent = torch.optim.SGD([weight], lr=0.01, momentum=0.9)
+        mine = [x.clone() for x, _ in data]  # a tensor is used by one thread at a time
         for number in range(60):
-            loss = ((odd(data[number % 9][0]) @ weight).tanh() ** 2).mean() + weight.square().sum()
+            loss = ((odd(mine[number % 9]) @ weight).tanh() ** 2).mean() + weight.square().sum()
             descent.zero_grad()
             loss.backward()
             descent.step()

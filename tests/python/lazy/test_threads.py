@@ -1,7 +1,11 @@
 """Two threads, each with lazy execution of its own, that use each other's tensors."""
 
+import concurrent.futures
 import contextlib
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -88,9 +92,98 @@ def train_in_both(around):
     return weight.detach()
 
 
+def read_without_noting(around):
+    """The other thread runs operators as ever, on tensors that were made before."""
+    weight = torch.ones(4, 4, dtype=torch.float64, requires_grad=True)
+    seen = []
+
+    def trainer():
+        with around():
+            for _ in range(8):
+                (weight * 2).sum().backward()
+                with torch.no_grad():
+                    weight.sub_(weight.grad, alpha=0.1)
+                    weight.grad = None
+                yield
+
+    def reader():
+        for _ in range(8):
+            seen.append((weight.detach() * 1.0).sum().item())
+            seen.append(weight.tolist())
+            yield
+
+    in_turns(trainer(), reader())
+    return seen, weight.detach()
+
+
+def write_without_noting(around):
+    weight = torch.ones(4, dtype=torch.float64)
+    sums = []
+
+    def reader():
+        with around():
+            for _ in range(8):
+                sums.append((weight * 2).sum())
+                yield
+
+    def writer():
+        for i in range(8):
+            weight.mul_(1.5).add_(i)
+            yield
+
+    in_turns(reader(), writer())
+    return weight, sums
+
+
+def read_in_new_threads(around):
+    weight = torch.ones(4, dtype=torch.float64)
+    seen = []
+    with around():
+        for _ in range(8):
+            weight.mul_(2.0).add_(1.0)
+            thread = threading.Thread(target=lambda: seen.append(weight.sum().item()))
+            thread.start()
+            thread.join()
+    return seen
+
+
+def read_in_older_threads(around):
+    weight = torch.ones(4, dtype=torch.float64)
+    seen = []
+    with concurrent.futures.ThreadPoolExecutor(2) as executor:
+        executor.submit(time.sleep, 0.01).result()
+        with around():
+            for _ in range(8):
+                weight.mul_(2.0).add_(1.0)
+                seen.append(executor.submit(lambda: (weight + 0.5).tolist()).result())
+    return seen
+
+
+def convert_in_another_thread(around):
+    weight = torch.ones(4, dtype=torch.float64)
+    total = torchjanus.function(lambda factor: (weight * factor).sum())
+    for _ in range(4):
+        total(2.0)
+    seen = []
+    with concurrent.futures.ThreadPoolExecutor(1) as executor, around():
+        for _ in range(8):
+            weight.mul_(2.0).add_(1.0)
+            seen.append(executor.submit(total, 2.0).result())
+    return seen
+
+
 @pytest.mark.parametrize(
     "program",
-    [read_each_other, write_what_the_other_reads, train_in_both],
+    [
+        read_each_other,
+        write_what_the_other_reads,
+        train_in_both,
+        read_without_noting,
+        write_without_noting,
+        read_in_new_threads,
+        read_in_older_threads,
+        convert_in_another_thread,
+    ],
     ids=lambda p: p.__name__,
 )
 def test_threads(program):
@@ -118,3 +211,48 @@ def test_looks_of_both_at_once():
         thread.join(100)
         assert not thread.is_alive()
     assert len(sums) == 300
+
+
+def test_threads_look_no_longer_than_others_note():
+    with concurrent.futures.ThreadPoolExecutor(1) as executor:
+        keys = lambda: torch._C._dispatch_tls_is_dispatch_key_included("Fake")
+        assert not executor.submit(keys).result()
+        with torchjanus.lazy():
+            assert executor.submit(keys).result()
+        executor.submit(lambda: torch.ones(2) + 1).result()
+        assert not executor.submit(keys).result()
+
+
+LOOKS_UNDER_THE_LOCK = """
+import threading, torch, torchjanus
+torchjanus._core.testing.let_times_decide(False)
+torchjanus.options.disabled = {"background"}
+weight = torch.ones(300, 300)
+shown, ends = [None], []
+def look():
+    while not ends:
+        if shown[0] is not None:
+            shown[0].numpy()
+thread = threading.Thread(target=look)
+thread.start()
+with torchjanus.lazy():
+    for _ in range(30):
+        value = weight
+        for number in range(70):
+            value = value * 1.0001 + 0.1
+            if number % 20 == 0:
+                value = (value @ weight) * 1e-3
+        shown[0] = weight * 2 + 1
+        (value + 1).numpy()
+ends.append(True)
+thread.join()
+print("done")
+"""
+
+
+def test_looks_that_hold_the_lock():
+    """A run in one thread may ask for Python's lock, which another one holds that waits for the run."""
+    run = subprocess.run(
+        [sys.executable, "-c", LOOKS_UNDER_THE_LOCK], capture_output=True, text=True, timeout=120
+    )
+    assert run.stdout == "done\n", run.stderr

@@ -8,7 +8,7 @@ from torch import nn
 def trained(optimizer_class: type, **options: float) -> list[torch.Tensor]:
     torch.manual_seed(0)
     model = nn.Sequential(
-        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
         nn.Dropout(0.1), nn.Linear(36, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 5),
     )  # fmt: skip
     optimizer = optimizer_class(model.parameters(), lr=0.01, **options)
