@@ -182,7 +182,11 @@ void CoExecution::decide_after_warming(const Turn& turn) {
     return give_up_for_now("it calls few operators");
   if (noted >= fewest && is_mostly_in_graphs(noted, now.in_graphs - before.in_graphs))
     return enter(speculate::times_decide ? Stage::comparing : Stage::co_executed);
-  if (now.waited == before.waited || calls_ > policy::kMostPatientCalls) poor_ += turn.iterations;
+  // Graphs on their way are worth waiting for, unless each iteration asks for others.
+  const bool is_ever_new =
+      now.structures - before.structures > static_cast<uint64_t>(turn.iterations);
+  if (now.waited == before.waited || is_ever_new || calls_ > policy::kMostPatientCalls)
+    poor_ += turn.iterations;
   // What is pending beyond an iteration comes again only with the next turn.
   if (poor_ >= policy::kMostWarmingCalls * (kind_ == Kind::loop ? 2 : 1))
     give_up(kind_ == Kind::loop ? "its operators differ from iteration to iteration"

@@ -18,6 +18,7 @@ bool PendingCalls::is_full(size_t& removed) {
     find_kept_bytes();
   }
   return size_ >= policy::kMostPendingCalls || bytes() >= most_bytes ||
+         kShareOfPending * kept_bytes_ >= most_bytes ||
          slots_.size() >= (kMostHoles + 1) * policy::kMostPendingCalls;
 }
 

@@ -12,6 +12,7 @@
 #include "speculate/ab_measurement.h"
 #include "torch/file_backed.h"
 #include "torch/interception_keys.h"
+#include "torch/run_scope.h"
 
 namespace janus::lazy {
 
@@ -205,6 +206,7 @@ void SegmentCache::forget_rare() {
 
 bool SegmentCache::run(const Segment& segment, size_t& done) {
   const torch::NotIntercepted scope;
+  const torch::WithoutPython without;  // a handler of signals would run within a look
   return known(segment).run(segment, families_, counts_, done);
 }
 
@@ -214,6 +216,7 @@ std::unique_ptr<RunAhead> SegmentCache::begin(const Segment& segment) {
 
 bool SegmentCache::finish(const Segment& segment, RunAhead& ahead, size_t& done) {
   const torch::NotIntercepted scope;
+  const torch::WithoutPython without;
   return known(segment).finish(segment, ahead, counts_, done);
 }
 

@@ -90,6 +90,16 @@ class Running {
   bool was_running_ = std::exchange(is_running, true);
 };
 
+/// Counts warnings on their way.
+struct CountedWarnings final : c10::WarningHandler {
+  void process(const c10::Warning& warning) override {
+    ++count;
+    before->process(warning);
+  }
+  c10::WarningHandler* before = c10::WarningUtils::get_warning_handler();
+  int count = 0;
+};
+
 std::span<const c10::IValue> arguments_of(const OperatorRule& rule, const at::Stack& stack) {
   return std::span(stack).last(rule.writes.size());
 }
@@ -178,10 +188,15 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
   CallKind* const kind = known_kind();
   if (kind == nullptr) {
     NewKind made(rule, parts_, stack);
+    CountedWarnings warnings;
     lock.unlock();
-    run_at_once(rule, stack, run);
+    {
+      const c10::WarningUtils::WarningHandlerGuard counting(&warnings);
+      run_at_once(rule, stack, run);
+    }
     lock = lock_session(mutex_);
     auto finished = std::move(made).with_results(stack);
+    if (warnings.count > 0) finished->can_wait = false;  // the program gets them at its line
     kinds_[hash_of(finished->key)].push_back(std::move(finished));
     return true;
   }

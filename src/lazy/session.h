@@ -179,6 +179,7 @@ class Session {
     const c10::StorageImpl* parameter = nullptr;
   };
   CycleStart cycle_;
+  bool records_ = false;  ///< whether the last call that was noted could be recorded for gradients
   double looked_inside_ = 0;  ///< since when a call looked that was being noted; 0: it did not
   SessionCounts counts_;
   std::atomic<uint64_t> at_once_ = 0;

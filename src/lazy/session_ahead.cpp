@@ -1,4 +1,6 @@
 // What a look, or the end of a cycle, leaves to the runner's thread.
+#include <c10/core/GradMode.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -13,13 +15,19 @@
 
 namespace janus::lazy {
 
-/// The next call begins another cycle if the first one with a parameter comes again. Work of
-/// several cycles would hardly ever have the structure of work that came before.
+/// The next call may begin another cycle, as the first one with a parameter comes again: work of
+/// several cycles would hardly ever have the structure of work that came before. Or it begins a
+/// backward pass, which Python calls while the forward pass can run.
 void Session::end_cycle_before(const CallKind& kind) {
-  if (pending_.size() >= policy::kFewestCallsOfCycle && begins_cycle(kind)) {
+  const bool records = at::GradMode::is_enabled();
+  const bool ends_forward = std::exchange(records_, records) && !records;
+  const bool ends_cycle = begins_cycle(kind);
+  const bool runs_ahead = choice_ != nullptr && choice_->is_ahead();
+  const size_t waiting = pending_.size() - (ahead_ ? ahead_->calls.size() : 0);
+  if (waiting >= policy::kFewestCallsOfCycle && (ends_cycle || (ends_forward && runs_ahead))) {
     if (ahead_) finish_ahead();
     leave_work();
-    if (!ahead_) run_pending();
+    if (ends_cycle && !ahead_) run_pending();
   }
   if (cycle_.kind != nullptr) return;
   for (const at::Tensor* tensor : parts_.tensors)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 import weakref
 from pathlib import Path
 
@@ -186,3 +187,63 @@ def test_in_a_process_of_its_own():
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "equal"
+
+
+HANDLER_THAT_TRAINS = """
+import signal, torch, torchjanus
+torchjanus._core.testing.let_times_decide(False)
+torchjanus.options.disabled = {"background"}
+small = torch.nn.Linear(4, 1)
+calls = 0
+
+def train_small(number, frame):
+    global calls
+    calls += 1
+    small(torch.ones(2, 4)).sum().backward()
+
+signal.signal(signal.SIGALRM, train_small)
+signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+weight = torch.eye(64, requires_grad=True)
+with torchjanus.lazy():
+    for step in range(300):
+        value = torch.ones(64, 64)
+        for _ in range(20):
+            value = torch.tanh(value @ weight)
+        value.sum().backward()
+        value.sum().item()
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert calls > 10 and small.weight.grad is not None
+print("done")
+"""
+
+
+def test_handlers_of_signals_run_between_the_programs_lines():
+    """Within a look they would run below autograd."""
+    run = subprocess.run(
+        [sys.executable, "-c", HANDLER_THAT_TRAINS], capture_output=True, text=True, timeout=120
+    )
+    assert run.stdout == "done\n", run.stderr
+
+
+def test_what_warns_each_time_runs_at_once():
+    def convert():
+        caught = []
+        weight = torch.ones(3, dtype=torch.complex128)
+        for _ in range(5):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                try:
+                    (weight * 1j).to(torch.float64)
+                except UserWarning as error:
+                    caught.append(str(error))
+        return caught
+
+    torch.set_warn_always(True)
+    try:
+        expected = convert()
+        with torchjanus.lazy():
+            found = convert()
+    finally:
+        torch.set_warn_always(False)
+    assert len(expected) == 5
+    assert found == expected
