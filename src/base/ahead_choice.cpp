@@ -78,7 +78,8 @@ void AheadChoice::add_overlap(double share) {
 
 void AheadChoice::compare(double seconds_of_call) {
   test_.add(seconds_of_call);
-  if (test_.is_over()) return decide(test_.verdict() == AbTest::Verdict::kept);
+  if (test_.is_over())  // a draw is no reason to run ahead
+    return decide(test_.verdict() == AbTest::Verdict::kept && test_.with_new() < test_.with_old());
   is_ahead_ = !test_.next_is_old();
 }
 

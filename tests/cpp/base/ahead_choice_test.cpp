@@ -51,6 +51,13 @@ TEST(AheadChoice, LeavesWhatIsSlower) {
   EXPECT_GT(loop.iterations_ahead, 0);
 }
 
+TEST(AheadChoice, LeavesWhatIsNoFaster) {
+  Loop loop{.ahead = 2};
+  loop.iterate(policy::kLeastLooksOfChoice);
+  EXPECT_FALSE(loop.choice.is_ahead());
+  EXPECT_GT(loop.iterations_ahead, 0);
+}
+
 TEST(AheadChoice, DoesNotTryWhereHardlyAnythingCanOverlap) {
   Loop loop{.python = 0.05};
   loop.iterate(policy::kLeastLooksOfChoice / 2);
