@@ -89,19 +89,18 @@ class CoExecution {
   Kind kind_;
   bool on_account_;
   Stage stage_ = Stage::looking;
-  int calls_ = 0;  ///< or iterations, in this stage
-  int poor_ =
-      0;  ///< of these: most operators ran one by one, and no graph that will do was on its way
-  uint64_t rest_ = 0;                ///< calls or turns until it is looked at again; 0: never
-  uint64_t total_ = 0;               ///< calls or iterations in turns so far
-  double seconds_ = 0;               ///< in the stage of looking
-  double used_ = 0;                  ///< milliseconds of processor time in it
-  double used_by_call_ = 0;          ///< the mean of that
-  double spent_ = 0;                 ///< milliseconds of processor time on graphs
+  int calls_ = 0;            ///< or iterations, in this stage
+  int poor_ = 0;             ///< of these: most operators ran one by one, and waiting is no use
+  uint64_t rest_ = 0;        ///< calls or turns until it is looked at again; 0: never
+  uint64_t total_ = 0;       ///< calls or iterations in turns so far
+  double seconds_ = 0;       ///< in the stage of looking
+  double used_ = 0;          ///< milliseconds of processor time in it
+  double used_by_call_ = 0;  ///< the mean of that
+  double spent_ = 0;         ///< milliseconds of processor time on graphs
   lazy::Session::Progress watched_;  ///< in this stage, once it is decided
   AbTest test_;
-  bool has_chooser_ = false;
-  AheadChoice ahead_;  ///< once it is co-executed
+  AheadChoice ahead_;         ///< once it is co-executed
+  bool has_chooser_ = false;  ///< a turn is open whose work it decides on
   std::string_view why_not_;
   CoExecutionRecord record_;
 };

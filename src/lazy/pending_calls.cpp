@@ -8,17 +8,21 @@
 
 namespace janus::lazy {
 
-bool PendingCalls::is_full(size_t& removed) {
-  constexpr size_t kMostHoles = 4;       // for each call
-  constexpr size_t kShareOfPending = 4;  // of a memory limit; chosen, not measured
-  const size_t most_bytes = memory_limit > 0 ? static_cast<size_t>(memory_limit) / kShareOfPending
-                                             : policy::kMostPendingBytes;
-  if (kShareOfPending * met_bytes_ >= most_bytes) {
-    removed = remove_dead();
-    find_kept_bytes();
-  }
-  return size_ >= policy::kMostPendingCalls || bytes() >= most_bytes ||
-         kShareOfPending * kept_bytes_ >= most_bytes ||
+namespace {
+
+constexpr size_t kShareOfPending = 4;  // of a memory limit, and for operands; chosen, not measured
+
+}  // namespace
+
+size_t PendingCalls::most_bytes() {
+  return memory_limit > 0 ? static_cast<size_t>(memory_limit) / kShareOfPending
+                          : policy::kMostPendingBytes;
+}
+
+bool PendingCalls::is_full() const {
+  constexpr size_t kMostHoles = 4;  // for each call
+  return size_ >= policy::kMostPendingCalls || bytes() >= most_bytes() ||
+         kShareOfPending * kept_bytes_ >= most_bytes() ||
          slots_.size() >= (kMostHoles + 1) * policy::kMostPendingCalls;
 }
 
@@ -70,13 +74,6 @@ StorageNode::Pointer PendingCalls::ready_node(Session& session, const c10::Stora
     met_bytes_ += storage.nbytes();
   }
   return node;
-}
-
-/// Operands that the program has dropped are kept by the calls that are to read them.
-void PendingCalls::find_kept_bytes() {
-  met_bytes_ = kept_bytes_ = 0;
-  for (const auto& [storage, node] : ready_nodes_)
-    if (!node->is_alive()) kept_bytes_ += storage->nbytes();
 }
 
 // ---- Questions ---------------------------------------------------------------------------------
@@ -212,6 +209,16 @@ void PendingCalls::remove(std::span<PendingCall* const> calls) {
 size_t PendingCalls::remove_dead_if_many() {
   constexpr size_t kFew = 64;
   return size_ < 2 * live_at_last_ + kFew ? 0 : remove_dead();
+}
+
+/// Operands that the program has dropped are kept by the calls that are to read them.
+size_t PendingCalls::remove_dead_if_heavy() {
+  if (kShareOfPending * met_bytes_ < most_bytes()) return 0;
+  const size_t removed = remove_dead();
+  met_bytes_ = kept_bytes_ = 0;
+  for (const auto& [storage, node] : ready_nodes_)
+    if (!node->is_alive()) kept_bytes_ += storage->nbytes();
+  return removed;
 }
 
 size_t PendingCalls::remove_dead() {

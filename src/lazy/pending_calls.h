@@ -47,9 +47,8 @@ class PendingCalls {
   size_t size() const { return size_; }
   /// Of the results, and of operands that only pending calls keep, as far as these are known.
   size_t bytes() const { return bytes_ + kept_bytes_; }
-  /// Whether as many are pending as may be. Removes dead calls before it says so because of the
-  /// operands that they keep; `removed` is how many.
-  bool is_full(size_t& removed);
+  /// Whether as many are pending as may be.
+  bool is_full() const;
 
   /// The last of all. Its number is set here.
   void add(std::unique_ptr<PendingCall> call);
@@ -68,6 +67,8 @@ class PendingCalls {
   void remove(std::span<PendingCall* const> calls);
   /// Removes the dead ones if there may be many; how many it has removed.
   size_t remove_dead_if_many();
+  /// The same if they may keep many bytes of operands. To be asked before is_full().
+  size_t remove_dead_if_heavy();
   /// Removes all; how many there were.
   size_t clear();
 
@@ -79,8 +80,8 @@ class PendingCalls {
   bool is_seen(const PendingCall& call) const;
   void take(PendingCall& call, std::vector<PendingCall*>& taken) const;
   void settle(StorageNode& node);
+  static size_t most_bytes();
   size_t remove_dead();
-  void find_kept_bytes();
 
   std::deque<std::unique_ptr<PendingCall>> slots_;  ///< null where calls are removed
   uint64_t first_ = 1;                              ///< number of slots_[0]

@@ -203,10 +203,8 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
   if (!may_wait(*kind, stack)) return false;
   end_cycle_before(*kind);
   append(*kind, stack, arguments);
-  size_t removed = 0;
-  const bool is_full = pending_.is_full(removed);
-  counts_.never_run += removed;
-  if (is_full) {
+  counts_.never_run += pending_.remove_dead_if_heavy();
+  if (pending_.is_full()) {
     looked_inside_ = start_of_look();
     run_all(Look::limit);
   }

@@ -30,8 +30,10 @@ void Session::end_cycle_before(const CallKind& kind) {
     if (ends_cycle && !ahead_) run_pending();
   }
   if (cycle_.kind != nullptr) return;
-  for (const at::Tensor* tensor : parts_.tensors)
-    if (tensor->requires_grad() && tensor->is_leaf()) cycle_ = {&kind, storage_of(*tensor)};
+  const auto parameter = std::ranges::find_if(parts_.tensors, [](const at::Tensor* tensor) {
+    return tensor->requires_grad() && tensor->is_leaf();
+  });
+  if (parameter != parts_.tensors.end()) cycle_ = {&kind, storage_of(**parameter)};
 }
 
 bool Session::begins_cycle(const CallKind& kind) const {
@@ -75,7 +77,8 @@ void Session::begin_ahead() {
   if (calls.size() < policy::kFewestNotedCalls) return;
   Segment segment = segment_of(calls);
   std::unique_ptr<RunAhead> begun = segments_->begin(segment);
-  if (begun == nullptr) return run(calls);
+  if (begun == nullptr)
+    return run_by(calls, [&](size_t& done) { return segments_->run(segment, done); });
   for (PendingCall* const call : calls) call->is_running = true;
   ahead_ = {std::move(calls), std::move(segment), std::move(begun)};
   ++counts_.ahead;

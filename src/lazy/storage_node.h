@@ -58,8 +58,6 @@ class StorageNode final : public c10::intrusive_ptr_target {
   void keep();
   /// Has torch call back before it gives out a pointer.
   void watch();
-  /// Ends that.
-  void unwatch();
   /// Ends watching, and lets go of a storage that has its memory.
   void release();
 
@@ -77,6 +75,8 @@ class StorageNode final : public c10::intrusive_ptr_target {
   uint64_t numbered_in = 0;  ///< the segment in which it has that number
 
  private:
+  void unwatch();
+
   Session* session_;
   c10::weak_intrusive_ptr<c10::StorageImpl> weak_;
   c10::StorageImpl* address_ = nullptr;

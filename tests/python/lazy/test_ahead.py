@@ -1,15 +1,13 @@
 """Work that a look leaves runs on a thread of its own while Python goes on: nothing else is different."""
 
-import concurrent.futures
 import contextlib
 import os
 import pickle
-import subprocess
-import sys
 import threading
 
 import numpy
 import pytest
+from apart import in_a_process, in_a_thread
 
 import torch
 import torchjanus
@@ -22,12 +20,6 @@ def _doubles():
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
-
-
-def in_a_thread(program):
-    """What a program gives in a thread, and so a session, of its own."""
-    with concurrent.futures.ThreadPoolExecutor(1) as executor:
-        return executor.submit(program).result()
 
 
 def same(found, expected):
@@ -408,11 +400,7 @@ assert torchjanus._core.lazy_counts()["ahead"] > 0
 
 def test_a_kernel_in_python():
     """It needs Python's lock, which whoever waits gives up."""
-    run = subprocess.run(
-        [sys.executable, "-c", KERNEL_IN_PYTHON], capture_output=True, text=True, timeout=120
-    )
-    assert run.returncode == 0, run.stderr
-    assert len(run.stdout.splitlines()) == 12
+    assert len(in_a_process(KERNEL_IN_PYTHON).splitlines()) == 12
 
 
 def test_operands_that_nobody_else_keeps_are_bounded():

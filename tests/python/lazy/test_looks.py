@@ -7,6 +7,7 @@ import weakref
 from pathlib import Path
 
 import pytest
+from apart import in_a_process
 from looks_at_tensors import LOOKS
 
 import torch
@@ -219,10 +220,7 @@ print("done")
 
 def test_handlers_of_signals_run_between_the_programs_lines():
     """Within a look they would run below autograd."""
-    run = subprocess.run(
-        [sys.executable, "-c", HANDLER_THAT_TRAINS], capture_output=True, text=True, timeout=120
-    )
-    assert run.stdout == "done\n", run.stderr
+    assert in_a_process(HANDLER_THAT_TRAINS) == "done\n"
 
 
 def test_what_warns_each_time_runs_at_once():

@@ -2,12 +2,11 @@
 
 import concurrent.futures
 import contextlib
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
+from apart import in_a_process
 
 import torch
 import torchjanus
@@ -252,7 +251,4 @@ print("done")
 
 def test_looks_that_hold_the_lock():
     """A run in one thread may ask for Python's lock, which another one holds that waits for the run."""
-    run = subprocess.run(
-        [sys.executable, "-c", LOOKS_UNDER_THE_LOCK], capture_output=True, text=True, timeout=120
-    )
-    assert run.stdout == "done\n", run.stderr
+    assert in_a_process(LOOKS_UNDER_THE_LOCK) == "done\n"

@@ -1,9 +1,9 @@
 """Lazy execution of programs whose path or sizes change from iteration to iteration: one graph serves them."""
 
-import concurrent.futures
 import random
 
 import pytest
+from apart import in_a_thread
 
 import torch
 import torchjanus
@@ -22,12 +22,6 @@ def _doubles():
     yield
     torchjanus.options.merge_paths = False
     torch.set_default_dtype(torch.float32)
-
-
-def in_a_thread(program):
-    """What a program gives in a thread, and so a session, of its own."""
-    with concurrent.futures.ThreadPoolExecutor(1) as executor:
-        return executor.submit(program).result()
 
 
 def same(lazily, eagerly):
