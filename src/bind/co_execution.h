@@ -80,23 +80,25 @@ class CoExecution {
   void decide_after_look(const Turn& turn, double seconds);
   void decide_after_warming(const Turn& turn);
   void watch(const lazy::Session::Progress& before, const lazy::Session::Progress& now);
-  bool is_covered() const;
+  bool is_covered(double cost) const;
+  double cost_of_first_graph() const;
   void pay(const Turn& turn);
-  void enter(Stage stage);
+  void enter(Stage stage, int poor = 0);
   void give_up(std::string_view why);
   void give_up_for_now(std::string_view why);
 
   Kind kind_;
   bool on_account_;
   Stage stage_ = Stage::looking;
-  int calls_ = 0;            ///< or iterations, in this stage
-  int poor_ = 0;             ///< of these: most operators ran one by one, and waiting is no use
-  uint64_t rest_ = 0;        ///< calls or turns until it is looked at again; 0: never
-  uint64_t total_ = 0;       ///< calls or iterations in turns so far
-  double seconds_ = 0;       ///< in the stage of looking
-  double used_ = 0;          ///< milliseconds of processor time in it
-  double used_by_call_ = 0;  ///< the mean of that
-  double spent_ = 0;         ///< milliseconds of processor time on graphs
+  int calls_ = 0;       ///< or iterations, in this stage
+  int poor_ = 0;        ///< lazy ones in which most operators ran one by one, and waiting is no use
+  uint64_t rest_ = 0;   ///< calls or turns until it is looked at again; 0: never
+  uint64_t total_ = 0;  ///< calls or iterations in turns so far
+  double seconds_ = 0;  ///< in the stage of looking
+  double used_ = 0;     ///< milliseconds of processor time in it
+  double used_by_call_ = 0;          ///< the mean of that
+  double own_ = 0;                   ///< milliseconds of processor time in all turns
+  double spent_ = 0;                 ///< of these: on graphs
   lazy::Session::Progress watched_;  ///< in this stage, once it is decided
   AbTest test_;
   AheadChoice ahead_;         ///< once it is co-executed

@@ -2,6 +2,7 @@
 
 import pytest
 from scripts import run_both
+from simulated_account import accounts
 
 import torch
 import torchjanus
@@ -359,6 +360,31 @@ def test_operators_that_differ_from_iteration_to_iteration(tmp_path):
     stats = run_both(SETTING + text, tmp_path)
     told = [each["co_execution"] for each in stats if each.get("co_execution", {}).get("why_not")]
     assert "its operators differ from iteration to iteration" in {each["why_not"] for each in told}
+
+
+def test_a_loop_whose_segments_are_ever_new_waits_for_the_account(tmp_path):
+    text = """
+    from torchjanus import _core
+    from torchjanus._core import testing
+
+    for size in range(2, 90):
+        testing.simulate_processor_time(100 * size + 1000 * _core.lazy_counts()["structures"], 100)
+        x = torch.ones(size)
+        for _ in range(5):
+            x = x * 2 - x
+        x = odd(x) + odd(x * 2) + odd(x * 3) + x.sum() + x.mean() - x.prod()
+    """
+    with accounts() as begin:
+        begin()
+        stats = run_both(SETTING + text, tmp_path)
+        spent = _core.conversion_account()["spent"]
+    (told,) = [
+        each["co_execution"] for each in stats if each.get("co_execution", {}).get("iterations")
+    ]
+    assert told["state"] == "undecided"
+    assert 0 < told["iterations"] < 24  # with nothing to pay, 48 tell that it is no use
+    assert spent > 1000
+    assert_nothing_is_intercepted()
 
 
 def test_code_without_its_scope():
