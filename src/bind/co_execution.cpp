@@ -9,6 +9,7 @@
 #include "base/steady_time.h"
 #include "lazy/interception.h"
 #include "speculate/ab_measurement.h"
+#include "speculate/replaced_kernels.h"
 #include "speculate/tensor_access.h"
 
 namespace janus::bind {
@@ -37,7 +38,8 @@ bool ends() {
 bool may_intercept() {
   return !lazy::has_begun() && !options().is_disabled(kLazySwitch.name) &&
          !options().is_disabled(lazy::kInterceptionSwitch.name) &&
-         !speculate::tensor_access().environment().mode_active;
+         !speculate::tensor_access().environment().mode_active &&
+         speculate::replaced_kernel() == nullptr;
 }
 
 /// Whether most operators ran in graphs.

@@ -7,6 +7,7 @@
 #include "bind/torch_methods.h"
 #include "lazy/interception.h"
 #include "lazy/session.h"
+#include "speculate/replaced_kernels.h"
 
 namespace nb = nanobind;
 
@@ -16,6 +17,7 @@ namespace {
 
 void begin_lazy() {
   if (options().is_disabled(lazy::kInterceptionSwitch.name)) return;
+  if (speculate::replaced_kernel() != nullptr) return;  // a segment's graph would not call it
   lazy::begin(&lazy::Session::of_this_thread().own_choice());
 }
 

@@ -1,5 +1,6 @@
 #include "speculate/active_tracer.h"
 
+#include "speculate/replaced_kernels.h"
 #include "speculate/tensor_class.h"
 
 namespace janus::speculate {
@@ -36,6 +37,7 @@ const char* active_tracer(const Environment& environment) {
   if (environment.anomaly_mode) return "autograd's anomaly detection";
   if (PyThreadState_Get()->c_tracefunc != nullptr) return "a trace function";
   if (is_monitored()) return "a debugger or coverage tool";
+  if (const char* kernel = replaced_kernel()) return kernel;
   return changed_tensor_class();
 }
 

@@ -4,6 +4,7 @@ import concurrent.futures
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -15,8 +16,14 @@ def in_a_thread(program: Callable[[], Result]) -> Result:
         return executor.submit(program).result()
 
 
-def in_a_process(text: str) -> str:
-    """What a program prints that must end well, and soon: one that waits for ever fails."""
-    run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
+def in_a_process(text: str, folder: Path | None = None) -> str:
+    """What a program prints that must end well, and soon: one that waits for ever fails. In a file of
+    the folder, its functions have source."""
+    command = ["-c", text]
+    if folder is not None:
+        path = folder / "program.py"
+        path.write_text(text)
+        command = [str(path)]
+    run = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
     return run.stdout
