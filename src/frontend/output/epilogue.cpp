@@ -601,7 +601,7 @@ class TemplateWriter {
   Template write_tensor(const std::shared_ptr<Tensor>& tensor) {
     if (tensor->source != nullptr) return from_source(tensor->source);
     if (const auto leaf = leaf_with_gradient(*tensor)) return attribute_of(leaf, "grad");
-    if (tensor->uncertain_alias && tensor->base != nullptr && root_of(tensor.get())->source)
+    if (tensor->uncertain_alias && !is_surely_view(*tensor) && root_of(tensor.get())->source)
       interpreter_.refuse(ReasonCode::unsupported_tensor,
                           "a result that may share memory with an argument");
     if (root_of(tensor.get())->taken_from != nullptr) expect_own_memory(*memory_of(tensor.get()));
@@ -609,6 +609,16 @@ class TemplateWriter {
       interpreter_.refuse(ReasonCode::autograd, "a result whose gradient is kept");
     if (is_made_leaf(*tensor)) return write_leaf(tensor);
     return write_contents(tensor);
+  }
+
+  /// Whether each step from the tensor that owns the memory gives a view, whatever else may share
+  /// that memory.
+  static bool is_surely_view(const Tensor& tensor) {
+    for (const Tensor* view = &tensor; view->base != nullptr; view = view->base.get())
+      if (view->view_node == nullptr ||
+          reshaping_by(*view->view_node, *view->base) != Reshaping::view)
+        return false;
+    return true;
   }
 
   /// What the run computes for a tensor that Python holds already is written into that one's memory

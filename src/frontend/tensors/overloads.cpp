@@ -54,14 +54,8 @@ bool may_copy(const graph::OpDef& op) {
   return op.sees == graph::Sees::reshaped || op.sees == graph::Sees::in_order;
 }
 
-Reshaping reshaping_by(const graph::Node& node, const Tensor& operand) {
-  if (node.op != &op::contiguous) return reshaping(operand, node.output()->type.shape);
-  if (is_contiguous(operand)) return Reshaping::view;
-  return is_surely_not_contiguous(operand) ? Reshaping::copy : Reshaping::unknown;
-}
-
 bool is_copy(const graph::Node& node, const Tensor& operand) {
-  return may_copy(*node.op) && reshaping_by(node, operand) == Reshaping::copy;
+  return reshaping_by(node, operand) == Reshaping::copy;
 }
 
 void note_view(ValueMaker& maker, Tensor& result, const graph::Node& node,
@@ -77,7 +71,7 @@ void note_view(ValueMaker& maker, Tensor& result, const graph::Node& node,
     result.view_arguments = arguments;
   }
   result.strides = strides_of_view(node, result.view_output, *base);
-  if (may_copy(*node.op) && reshaping_by(node, *base) == Reshaping::unknown) {
+  if (reshaping_by(node, *base) == Reshaping::unknown) {
     result.uncertain_alias = true;
     base->uncertain_alias = true;
   }

@@ -332,6 +332,19 @@ Reshaping reshaping(const TensorState& tensor, const Shape& wanted) {
   return certain ? Reshaping::copy : Reshaping::unknown;
 }
 
+Reshaping reshaping_by(const graph::Node& node, const TensorState& base) {
+  switch (node.op->sees) {
+    case graph::Sees::viewed:
+    case graph::Sees::reshaped:
+      return reshaping(base, node.output()->type.shape);
+    case graph::Sees::in_order:
+      if (is_contiguous(base)) return Reshaping::view;
+      return is_surely_not_contiguous(base) ? Reshaping::copy : Reshaping::unknown;
+    default:
+      return Reshaping::view;
+  }
+}
+
 namespace {
 
 /// Of a view that sees a part of one dimension.

@@ -42,6 +42,8 @@ graph::Shape inverse_order(const graph::Shape& order);
 enum class Reshaping { view, copy, unknown };
 /// Whether the tensor has a view of the shape `wanted`.
 Reshaping reshaping(const TensorState& tensor, const graph::Shape& wanted);
+/// Whether what the node, an operator on views, gives of `base` is one.
+Reshaping reshaping_by(const graph::Node& node, const TensorState& base);
 
 /// Of what the node with the trait `view` gives of `base`, if it is a view.
 Strides strides_of_view(const graph::Node& node, size_t output, const TensorState& base);

@@ -225,3 +225,52 @@ def test_lazy_negative():
         return torch.imag(torch.conj(torch.view_as_complex(x))) * 2 + 1
 
     return Program(step, [(torch.randn(3, 2),) for _ in range(5)])
+
+
+def lengths():
+    """Calls with sizes that vary, so that only the run knows whether a part of the columns lies in order."""
+    return [(torch.randn(3, n),) for n in (5, 5, 5, 5, 6, 6, 7, 2, 5, 8)]
+
+
+@differential(hits=5, graphs=2)
+def test_a_part_that_is_also_flattened():
+    kept = []
+
+    def step(x):
+        part = x[:, 1:]
+        kept.append(part)
+        loss = (part.flatten() * 2).sum() + part.reshape(-1).mean()
+        return part, loss
+
+    return Program(step, lengths(), watch=[kept])
+
+
+@differential(hits=5, graphs=2)
+def test_a_part_of_a_part_that_is_also_flattened():
+    def step(x):
+        part = x[:, 1:]
+        rows = part[:2]
+        return rows.t(), part.reshape(-1).sum(), rows.flatten().sum()
+
+    return Program(step, lengths())
+
+
+@differential(reasons=["unsupported_tensor"])
+def test_a_result_that_may_be_a_view():
+    def step(x):
+        return x[:, 1:].flatten(), x.sum()
+
+    return Program(step, lengths())
+
+
+def test_views_of_the_argument_share_its_memory():
+    @torchjanus.function
+    def step(x):
+        part = x[:, 1:]
+        return part, part.flatten().sum()
+
+    for (x,) in lengths():
+        part, _ = step(x)
+        part.fill_(7)
+        assert x[:, 1:].eq(7).all()
+    assert torchjanus.stats(step)["hits"] > 0
