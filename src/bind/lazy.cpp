@@ -55,6 +55,7 @@ nb::dict lazy_counts() {
   dict["graphs"] = counts.graphs;
   dict["given_up"] = counts.given_up;
   dict["moved_to_files"] = counts.moved_to_files;
+  dict["kinds"] = counts.kinds;
   dict["ahead"] = counts.ahead;
   dict["seconds_ahead"] = counts.seconds_ahead;
   dict["seconds_waited"] = counts.seconds_waited;

@@ -47,6 +47,7 @@ struct CallKind {
   std::vector<NumberPlace> numbers;
   std::vector<ResultShape> results;  ///< for each result; empty shapes of written operands
   bool can_wait = false;
+  bool came_again = false;  ///< if not, no event has it
 
   /// Whether operand `operand` is written to.
   bool writes(size_t operand) const { return rule->writes[places[operand].argument]; }

@@ -197,9 +197,10 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
     lock = lock_session(mutex_);
     auto finished = std::move(made).with_results(stack);
     if (warnings.count > 0) finished->can_wait = false;  // the program gets them at its line
-    kinds_[hash_of(finished->key)].push_back(std::move(finished));
+    remember(std::move(finished));
     return true;
   }
+  kind->came_again = true;
   if (!may_wait(*kind, stack)) return false;
   end_cycle_before(*kind);
   append(*kind, stack, arguments);
@@ -240,6 +241,19 @@ CallKind* Session::known_kind() {
   for (const auto& each : found->second)
     if (each->key == parts_.words) return each.get();
   return nullptr;
+}
+
+/// Kinds that came once are forgotten now and then: a program may have other sizes in each
+/// iteration.
+void Session::remember(std::unique_ptr<CallKind> kind) {
+  constexpr size_t kMostNewKinds = 8192;  // chosen, not measured: about 24 MiB
+  if (++new_kinds_ > kMostNewKinds) {
+    new_kinds_ = 0;
+    for (auto& [hash, same_hash] : kinds_)
+      std::erase_if(same_hash, [](const auto& each) { return !each->came_again; });
+    std::erase_if(kinds_, [](const auto& each) { return each.second.empty(); });
+  }
+  kinds_[hash_of(kind->key)].push_back(std::move(kind));
 }
 
 /// Whether pending calls of another thread's session use an operand. It is used by one session at a
@@ -557,6 +571,7 @@ SessionCounts Session::counts() const {
   counts.graphs = segments.graphs;
   counts.given_up = segments.given_up;
   counts.moved_to_files = made_.moved();
+  for (const auto& [hash, same_hash] : kinds_) counts.kinds += same_hash.size();
   counts.families = segments_->family_counts();
   counts.at_once = at_once_.load(std::memory_order_relaxed);
   return counts;

@@ -59,6 +59,7 @@ struct SessionCounts {
   uint64_t graphs = 0;          ///< compiled
   uint64_t given_up = 0;        ///< of these structures: by measurement, or they have no graph
   uint64_t moved_to_files = 0;  ///< storages, by the memory limit
+  uint64_t kinds = 0;           ///< of calls, that are known now
   uint64_t ahead = 0;           ///< segments that ran on the runner's thread
   double seconds_ahead = 0;     ///< that these took
   double seconds_waited = 0;    ///< that this thread has waited for them
@@ -121,6 +122,7 @@ class Session {
   bool note(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
   void run_at_once(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
   CallKind* known_kind();
+  void remember(std::unique_ptr<CallKind> kind);
   bool is_used_by_other_sessions() const;
   bool is_ready_scalar_work() const;
   bool may_wait(const CallKind& kind, const at::Stack& stack);
@@ -158,6 +160,7 @@ class Session {
   PendingCalls pending_;
   MadeStorages made_;
   std::unordered_map<uint64_t, std::vector<std::unique_ptr<CallKind>>> kinds_;
+  size_t new_kinds_ = 0;  ///< since those were forgotten that came once
   CallParts parts_;
   std::unique_ptr<SegmentCache> segments_;
   /// What the runner works on.

@@ -7,7 +7,7 @@ import weakref
 from pathlib import Path
 
 import pytest
-from apart import in_a_process
+from apart import in_a_process, in_a_thread
 from looks_at_tensors import LOOKS
 
 import torch
@@ -245,3 +245,16 @@ def test_what_warns_each_time_runs_at_once():
         torch.set_warn_always(False)
     assert len(expected) == 5
     assert found == expected
+
+
+def test_sizes_that_never_come_again_are_forgotten():
+    def program():
+        with torchjanus.lazy():
+            most = 0
+            for size in range(3, 4003):
+                y = torch.ones(size) * 2 + 1
+                most = max(most, _core.lazy_counts()["kinds"]) if size % 100 == 0 else most
+                assert y.sum().item() == 3 * size
+            return most
+
+    assert 1000 < in_a_thread(program) < 8400
