@@ -118,12 +118,13 @@ fuzz: environment build/sanitize/build.ninja
 	    -verbosity=0 -print_final_stats=1 -artifact_prefix=build/sanitize/ build/sanitize/corpus/$$target $$seeds; \
 	done
 
-# Random programs, eagerly and converted; prints the failing seeds, their programs made small, and what ran as graphs.
+# Random programs, eagerly and in another WAY: converted, or lazily. Prints the failing seeds, their programs made small, and what ran as graphs.
 PROGRAMS   ?= 10000
 FIRST_SEED ?= 1000
 KIND       ?= mixed
+WAY        ?= converted
 fuzz-programs: build
-	$(BIN)/python tests/python/harness/random_programs.py --kind $(KIND) --first $(FIRST_SEED) --programs $(PROGRAMS) --output build/programs
+	$(BIN)/python tests/python/harness/random_programs.py --kind $(KIND) --way $(WAY) --first $(FIRST_SEED) --programs $(PROGRAMS) --output build/programs
 
 # Programs that are built on packages, eagerly and under `torchjanus run`. The packages are pinned, without what they
 # ask for, so that torch stays as it is.

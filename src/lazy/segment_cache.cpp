@@ -132,7 +132,8 @@ class KnownSegment {
 
   bool run_or_compare(const Segment& segment, const std::vector<c10::Scalar>& numbers,
                       SegmentCache::Counts& counts, size_t& done) {
-    const bool by_graph = test_.is_over() || !test_.next_is_old();
+    const bool is_compared = speculate::times_decide && !test_.is_over();
+    const bool by_graph = !is_compared || !test_.next_is_old();
     const double start = steady_seconds();
     bool has_run = false;
     if (by_graph) has_run = run_graph(segment, numbers, done);
@@ -140,7 +141,7 @@ class KnownSegment {
       run_one_by_one(segment, done);
       if (by_graph) give_up(counts);
     }
-    if (!test_.is_over() && !is_given_up_) {
+    if (is_compared && !is_given_up_) {
       test_.add(steady_seconds() - start);
       if (test_.verdict() == AbTest::Verdict::given_up) give_up(counts);
     }

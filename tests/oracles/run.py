@@ -1,17 +1,19 @@
 """Checks torchjanus against torch's own databases and prints what passes.
 
     python tests/oracles/run.py [--samples N] [--only NAME] [--stride K --offset J] [--json FILE]
+                                [--way lazily]
 
 Each sample runs eagerly and converted, from the same seed; results, gradients, changed arguments
-must agree. A sample counts as `graph` (it ran as a graph and agrees), `imperative` (it was refused
-with a reason and agrees), `strides` (only the strides or sharing of gradients differ), or `differs`: nothing
-may differ.
+must agree. With `--way lazily`, its calls run under torchjanus.lazy() instead. A sample counts as `graph`
+(it ran as a graph and agrees), `imperative` (it did not, for a reason, and agrees), `strides` (only the
+strides or sharing of gradients differ), or `differs`: nothing may differ.
 
 Operators run in subprocesses, so that one that ends its process counts as one `crash`.
 """
 
 import argparse
 import collections
+import contextlib
 import copy
 import faulthandler
 import json
@@ -29,13 +31,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python/harness"))
 
 import databases
+from apart import in_a_thread
 from differential import TensorView, compare, snapshot
 from steps import StepCase, step_cases
+from ways import WAYS, Converted, Lazily
 
-import torchjanus
+from torchjanus import _core
 
-CALLS = 3  # one profiled, one that makes the graph, one that finds it
-STEP_CALLS = 5  # ... two more, with a plan and with gradients of the run before
+Way = type[Converted] | type[Lazily]
+
+MORE_CALLS = 2  # of a step: with a plan and with gradients of the run before
 SECONDS = 120  # for one operator
 
 
@@ -106,66 +111,68 @@ def kind_of_difference(message: str) -> str:
     return "strides" if is_gradient and is_layout else "differs"
 
 
-def same_gradients(step, converted, make_arguments) -> bool:
+def same_gradients(step, other, make_arguments) -> bool:
     """Whether all results and gradients agree but for how they lie in memory."""
     gradients = []
-    for function in (step, converted):
+    for function, scope in ((step, contextlib.nullcontext), (other, other.scope)):
         torch.manual_seed(3)
-        gradients.append(function(*make_arguments()))
+        with scope():
+            gradients.append(function(*make_arguments()))
     try:
         torch.testing.assert_close(
             *gradients, rtol=1e-5, atol=1e-5, equal_nan=True, allow_subclasses=True
         )
     except AssertionError:
         return False
-    return converted.stats()["hits"] > 0
+    return other.ran_in_graph()
 
 
-def check(step, make_arguments, outcome: Outcome, name: str, watch=lambda: ()) -> None:
-    """Runs a step eagerly and converted; counts how it went."""
-    converted = torchjanus.function(step, profile_runs=1)
+def check(step, make_arguments, outcome: Outcome, name: str, way: Way) -> None:
+    """Runs a step eagerly and in the other way; counts how it went."""
+    other = way(step)
 
-    def observe(function):
+    def observe(function, scope):
         torch.manual_seed(3)
-        arguments = make_arguments()
-        try:
-            result = function(*arguments)
-            after = torch.get_rng_state()
-            return snapshot(result, {"fresh": True}), snapshot(arguments, {}), after
-        except Exception as error:
-            return None, None, (type(error), str(error))
+        with scope():
+            arguments = make_arguments()
+            try:
+                result = function(*arguments)
+                after = torch.get_rng_state()
+                return snapshot(result, {"fresh": True}), snapshot(arguments, {}), after
+            except Exception as error:
+                return None, None, (type(error), str(error))
 
     try:
-        expected = observe(step)
-        for call in range(CALLS):
-            actual = observe(converted)
+        expected = observe(step, contextlib.nullcontext)
+        for call in range(way.calls):
+            actual = observe(other, way.scope)
             compare(list(expected), list(actual), name, 1e-5)
-            if call > 0 and not converted.stats()["hits"]:
+            if other.stays_imperative(call + 1):
                 break
     except AssertionError as error:
         kind = kind_of_difference(str(error))
-        if kind == "strides" and not same_gradients(step, converted, make_arguments):
+        if kind == "strides" and not same_gradients(step, other, make_arguments):
             kind = "differs"
         outcome[kind] += 1
         outcome.differences.append(str(error)[:300])
         return
-    count(converted.stats(), outcome, name)
+    count(other, outcome, name)
 
 
-def count(stats: dict[str, Any], outcome: Outcome, name: str) -> None:
+def count(run: Converted | Lazily, outcome: Outcome, name: str) -> None:
     """How calls that agree have run."""
-    if stats["hits"]:
+    reasons = run.reasons()
+    if run.ran_in_graph():
         outcome["graph"] += 1
     else:
         outcome["imperative"] += 1
-        reasons = {f"{r['code']}: {r['sentence'][:80]}" for r in stats["reasons"]}
-        outcome.refused[name] = sorted(reasons)
-    if any(reason["code"] == "internal_error" for reason in stats["reasons"]):
+        outcome.refused[name] = sorted({f"{r['code']}: {r['sentence'][:80]}" for r in reasons})
+    if any(reason["code"] == "internal_error" for reason in reasons):
         outcome["internal errors"] += 1
-        outcome.differences.append(f"{name}: {stats['reasons']}"[:300])
+        outcome.differences.append(f"{name}: {reasons}"[:300])
 
 
-def check_operator(op, samples: int | None) -> Outcome:
+def check_operator(op, samples: int | None, way: Way) -> Outcome:
     outcome = Outcome()
     for case in databases.operator_cases(op, samples):
         differentiable = [t for t in tensors_in(case.arguments) if t.requires_grad]
@@ -178,7 +185,7 @@ def check_operator(op, samples: int | None) -> Outcome:
                 return positional, keywords, inputs
 
             name = f"{case.name}[{case.index}] {case.form}{', gradient' if gradient else ''}"
-            check(step_of(case, gradient), make_arguments, outcome, name)
+            check(step_of(case, gradient), make_arguments, outcome, name, way)
     return outcome
 
 
@@ -204,15 +211,19 @@ def write_into(tensor: torch.Tensor) -> None:
         tensor.mul_(0.5)
 
 
-def check_step(case: StepCase, outcome: Outcome) -> None:
-    """Makes the calls eagerly and converted, each with tensors of its own that live on; what a call gave
-    is written into now and then, and must be the same still after the last."""
-    converted = torchjanus.function(case.step, profile_runs=1)
-    functions = (case.step, converted)
+def check_step(case: StepCase, outcome: Outcome, way: Way) -> None:
+    """Makes the calls in both ways, each with tensors of its own that live on; what a call gave is
+    written into now and then, and must be the same still after the last."""
+    other = way(case.step)
+    functions, scopes = (case.step, other), (contextlib.nullcontext, way.scope)
     arguments = [[make() for make in case.make_arguments] for _ in functions]
     given: list[list[Any]] = [[] for _ in functions]
 
     def observe(which: int, call: int):
+        with scopes[which]():
+            return observe_within(which, call)
+
+    def observe_within(which: int, call: int):
         mine = arguments[which][call % len(case.make_arguments)]
         torch.manual_seed(3)
         result, error = None, None
@@ -228,7 +239,7 @@ def check_step(case: StepCase, outcome: Outcome) -> None:
         return [error, without_trivial_strides(seen), torch.get_rng_state()]
 
     try:
-        for call in range(STEP_CALLS * len(case.make_arguments)):
+        for call in range((way.calls + MORE_CALLS) * len(case.make_arguments)):
             expected = observe(0, call)
             compare(expected, observe(1, call), f"{case.name} call {call}", 1e-8)
             if call == 0 and expected[0] is not None:
@@ -239,26 +250,28 @@ def check_step(case: StepCase, outcome: Outcome) -> None:
         outcome["differs"] += 1
         outcome.differences.append(str(error)[:300])
         return
-    count(converted.stats(), outcome, case.name)
+    count(other, outcome, case.name)
 
 
-def check_steps(op, samples: int | None) -> Outcome:
+def check_steps(op, samples: int | None, way: Way) -> Outcome:
     outcome = Outcome()
     for case in step_cases(op, samples, fresh):
         print(json.dumps({"begins": case.name}), flush=True)
-        check_step(case, outcome)
+        check_step(case, outcome, way)
     return outcome
 
 
-def worker(names: list[str], samples: int | None, steps: bool) -> None:
-    """Checks operators; prints one line of JSON before and one after each."""
+def worker(names: list[str], samples: int | None, steps: bool, way: Way) -> None:
+    """Checks operators, lazily each in a session of its own; prints one line of JSON before and one after
+    each."""
+    run = in_a_thread if way is Lazily else (lambda check: check())
     check_one = check_steps if steps else check_operator
     chosen = {databases.full_name(op): op for op in databases.operators()}
     for name in names:
         print(json.dumps({"begins": name}), flush=True)
         faulthandler.dump_traceback_later(SECONDS, exit=True)
         try:
-            outcome = check_one(chosen[name], samples)
+            outcome = run(lambda op=chosen[name]: check_one(op, samples, way))
         except Exception as error:  # the database itself fails
             outcome = Outcome()
             outcome["without samples"] += 1
@@ -267,14 +280,16 @@ def worker(names: list[str], samples: int | None, steps: bool) -> None:
         print(json.dumps([outcome, outcome.differences, outcome.refused]), flush=True)
 
 
-def check_operators(names: list[str], samples: int | None, steps: bool = False) -> Outcome:
+def check_operators(
+    names: list[str], samples: int | None, steps: bool = False, way: str = "converted"
+) -> Outcome:
     """In a subprocess; one that dies is replaced by one for the operators that are left."""
     total = Outcome()
     while names:
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump(names, file)
             file.flush()
-            command = [sys.executable, __file__, "--worker", file.name]
+            command = [sys.executable, __file__, "--worker", file.name, "--way", way]
             if samples is not None:
                 command += ["--samples", str(samples)]
             if steps:
@@ -310,7 +325,7 @@ def check_operators(names: list[str], samples: int | None, steps: bool = False) 
     return total
 
 
-def check_modules(samples: int | None, only: str | None) -> Outcome:
+def check_modules(samples: int | None, only: str | None, way: Way = Converted) -> Outcome:
     outcome = Outcome()
     for name, index, make, arguments in databases.module_cases(samples):
         if only and only not in name:
@@ -336,11 +351,11 @@ def check_modules(samples: int | None, only: str | None) -> Outcome:
             module.load_state_dict(initial)
             return fresh(arguments)
 
-        check(step, make_arguments, outcome, f"{name}[{index}] gradient")
+        check(step, make_arguments, outcome, f"{name}[{index}] gradient", way)
     return outcome
 
 
-def check_optimizers(only: str | None) -> Outcome:
+def check_optimizers(only: str | None, way: Way = Converted) -> Outcome:
     outcome = Outcome()
     for name, index, kind, keywords in databases.optimizer_cases():
         if only and only not in name:
@@ -366,28 +381,28 @@ def check_optimizers(only: str | None) -> Outcome:
             (eager_model, eager, eager_step), (model, optimizer, step) = build(), build()
         except Exception:
             continue
-        converted = torchjanus.function(step, profile_runs=1)
+        other = way(step)
+        runs = (
+            (eager_step, contextlib.nullcontext, [eager_model, eager]),
+            (other, way.scope, [model, optimizer]),
+        )
         x = torch.randn(5, 4)
         try:
-            for call in range(CALLS + 2):
+            for call in range(way.calls + MORE_CALLS):
                 results = []
-                for function in (eager_step, converted):
-                    try:
-                        results.append(snapshot(function(x), {}))
-                    except Exception as error:
-                        results.append((type(error), str(error)))
-                compare(results[0], results[1], f"{name}[{index}] call {call}", 1e-5)
-                compare(
-                    snapshot([eager_model, eager], {}),
-                    snapshot([model, optimizer], {}),
-                    f"{name}[{index}] call {call}",
-                    1e-5,
-                )
+                for function, scope, state in runs:
+                    with scope():
+                        try:
+                            result = snapshot(function(x), {})
+                        except Exception as error:
+                            result = (type(error), str(error))
+                        results.append([result, snapshot(state, {})])
+                compare(*results, f"{name}[{index}] call {call}", 1e-5)
         except AssertionError as error:
             outcome["differs"] += 1
             outcome.differences.append(str(error)[:300])
             continue
-        count(converted.stats(), outcome, f"{name}[{index}]")
+        count(other, outcome, f"{name}[{index}]")
     return outcome
 
 
@@ -411,23 +426,27 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--steps", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--way", choices=WAYS, default="converted")
     parser.add_argument("--parts", default="operators,steps,modules,optimizers")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    way = WAYS[options.way]
+    if way is Lazily:
+        _core.testing.let_times_decide(False)  # graphs run at once
     if options.worker:
-        worker(json.loads(options.worker.read_text()), options.samples, options.steps)
+        worker(json.loads(options.worker.read_text()), options.samples, options.steps, way)
         return
     outcomes = {}
     names = [databases.full_name(op) for op in databases.operators()]
     names = [n for n in names[options.offset :: options.stride] if (options.only or "") in n]
     if "operators" in options.parts:
-        outcomes["operators"] = check_operators(names, options.samples)
+        outcomes["operators"] = check_operators(names, options.samples, way=options.way)
     if "steps" in options.parts:
-        outcomes["steps"] = check_operators(names, options.samples, steps=True)
+        outcomes["steps"] = check_operators(names, options.samples, steps=True, way=options.way)
     if "modules" in options.parts:
-        outcomes["modules"] = check_modules(options.samples, options.only)
+        outcomes["modules"] = check_modules(options.samples, options.only, way)
     if "optimizers" in options.parts:
-        outcomes["optimizers"] = check_optimizers(options.only)
+        outcomes["optimizers"] = check_optimizers(options.only, way)
     for title, outcome in outcomes.items():
         print(summary(title, outcome))
         for line in outcome.differences[:40]:

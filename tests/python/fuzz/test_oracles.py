@@ -1,11 +1,12 @@
 """A small sample of what tests/oracles/run.py checks: operators, modules and optimizers of torch's own
-databases, eagerly and converted. The whole of it takes hours, so it is a command of its own."""
+databases, eagerly, converted and lazily. The whole of it takes hours, so it is a command of its own."""
 
 import importlib.util
 import pathlib
 import sys
 
 import pytest
+from apart import in_a_thread
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "oracles"
 
@@ -30,6 +31,11 @@ def test_every_fortieth_operator(oracle):
     assert_nothing_differs(oracle.check_operators(names[::40], 2), at_least=99)
 
 
+def test_every_eightieth_operator_lazily(oracle):
+    names = [oracle.databases.full_name(op) for op in oracle.databases.operators()]
+    assert_nothing_differs(oracle.check_operators(names[20::80], 2, way="lazily"), at_least=20)
+
+
 @pytest.mark.parametrize(
     ("name", "graphs"),
     [("nn.Linear", 4), ("nn.BatchNorm2d", 2), ("nn.CrossEntropyLoss", 2), ("nn.GELU", 2)],
@@ -41,3 +47,9 @@ def test_module(oracle, name, graphs):
 @pytest.mark.parametrize(("name", "graphs"), [("SGD", 16), ("RMSprop", 8)])
 def test_optimizer(oracle, name, graphs):
     assert_nothing_differs(oracle.check_optimizers(name), at_least=graphs)
+
+
+def test_lazily(oracle):
+    way = oracle.Lazily
+    assert_nothing_differs(in_a_thread(lambda: oracle.check_modules(2, "nn.BatchNorm", way)), 2)
+    assert_nothing_differs(in_a_thread(lambda: oracle.check_optimizers("SGD", way)), at_least=4)

@@ -1,4 +1,4 @@
-"""Random programs run the same eagerly and converted; `make fuzz-programs` tries many more."""
+"""Random programs run the same eagerly, converted and lazily; `make fuzz-programs` tries many more."""
 
 import os
 
@@ -10,9 +10,11 @@ from random_program_shrinker import shrink
 PROGRAMS = int(os.environ.get("TORCHJANUS_RANDOM_PROGRAMS", "300"))
 
 
-def compare_programs(kind: str, seeds: list[int], least_share: float) -> None:
+def compare_programs(
+    kind: str, seeds: list[int], least_share: float, way: str = "converted"
+) -> random_programs.Tally:
     tally, failed = random_programs.Tally(), []
-    for outcome in random_programs.run_seeds(seeds, os.cpu_count() or 1, 120, kind):
+    for outcome in random_programs.run_seeds(seeds, os.cpu_count() or 1, 120, kind, way):
         tally.add(outcome)
         if outcome.kind != "same":
             failed.append(f"seed {outcome.seed}: {outcome.kind}: {outcome.message[:800]}")
@@ -22,6 +24,7 @@ def compare_programs(kind: str, seeds: list[int], least_share: float) -> None:
     # The comparison says something only where graphs ran and calls returned.
     assert tally.graphs > least_share * len(seeds), tally.text()
     assert tally.raised < 0.2 * tally.calls, tally.text()
+    return tally
 
 
 def test_random_programs_do_the_same():
@@ -30,6 +33,12 @@ def test_random_programs_do_the_same():
 
 def test_programs_about_effects_do_the_same():
     compare_programs("effects", list(range(PROGRAMS // 2)), 0.68)
+
+
+@pytest.mark.parametrize("kind", ["mixed", "effects"])
+def test_programs_do_the_same_lazily(kind):
+    tally = compare_programs(kind, list(range(PROGRAMS // 6)), 0.5, "lazily")
+    assert tally.operators.run_in_graphs > 0.1 * tally.operators.noted, tally.text()
 
 
 def test_programs_depend_on_the_seed_only():
@@ -44,11 +53,12 @@ def test_shrinking_keeps_what_is_needed():
     assert "COUNT = 0" in small and "def build" in small
 
 
-def test_a_difference_is_found(tmp_path):
+@pytest.mark.parametrize("way", random_programs.WAYS)
+def test_a_difference_is_found(way, tmp_path):
     """A step that counts how often it was called in the process: no second run can do the same."""
     program = tmp_path / "program.py"
     program.write_text(random_mixtures.HEAD + PROGRAM_THAT_DIFFERS)
-    outcomes = random_programs.run_file(program, seconds=120)
+    outcomes = random_programs.run_file(program, seconds=120, way=way)
     assert outcomes.kind == "differs"
 
 

@@ -21,7 +21,8 @@ from the same state. `calls` holds argument tuples, `Call` objects with keywords
 without parameters, which are run between calls to change something: the failing assumptions.
 
 Compared after every call: the result or the exception (type, message, lines of the user's code),
-printed text, the arguments, the watched objects, the random state. Tensors are compared in dtype,
+printed text, the arguments, the watched objects, the random state. A lazy run is compared with what it
+gives when it is looked at, in one of several ways (`lazy_looks.py`). Tensors are compared in dtype,
 shape, strides, values, requires_grad, name of the grad_fn, and in who shares memory with whom. Versions
 are compared for what existed before the call, by how far it moved them; a fresh result's or
 gradient's only tells how often autograd's engine added to it.
@@ -36,16 +37,19 @@ import random
 import re
 import resource
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy
+from apart import in_a_thread
+from lazy_looks import LOOKS
 
 import torch
 import torchjanus
 from torch import nn
+from torchjanus import _core
 
 torchjanus.options.disabled |= {"background"}  # a call is a graph's as soon as there is one
 
@@ -67,13 +71,14 @@ class Program:
     """A step, the calls to make of it, and the objects whose state counts.
 
     `convert` says how the step is converted; by default as `torchjanus.function(step)`. It returns
-    the callable to use and the object whose `stats` tell what ran.
+    the callable to use and the object whose `stats` tell what ran. `looks`: how a lazy run is looked at (LOOKS).
     """
 
     step: Callable
     calls: Sequence[Any]
     watch: Sequence[Any] = ()
     convert: Callable | None = None
+    looks: str = LOOKS[0]
 
 
 @dataclass
@@ -122,11 +127,8 @@ def differential(
 
 
 def in_other_mode(build: Callable[..., Program], parameters: Mapping[str, Any]) -> "Observed":
-    if MODE == "converted":
-        return observe(seeded(build, parameters), converted=True)
-    program = seeded(build, parameters)
-    with torchjanus.lazy():
-        return observe(program, converted=False)
+    is_lazy = MODE == "lazy"
+    return observe(seeded(build, parameters), converted=not is_lazy, lazily=is_lazy)
 
 
 def resident_mib() -> float:
@@ -169,13 +171,61 @@ class Observed:
     stats: dict[str, Any] | None = None
 
 
-def observe(program: Program, *, converted: bool) -> Observed:
-    """Runs all calls and records, after each, everything that can be seen."""
-    step, watched = program.step, None
-    if converted:
-        convert = program.convert or (lambda f: (torchjanus.function(f),) * 2)
-        step, watched = convert(program.step)
-    observed = Observed([])
+def observe(program: Program, *, converted: bool = False, lazily: bool = False) -> Observed:
+    """Runs all calls and records, after each, everything that can be seen; `lazily`: in a thread of its
+    own, whose lazy execution knows nothing of earlier programs."""
+    if lazily:
+        return in_a_thread(lambda: observe_lazily(program, converted))
+    step, watched = converted_step(program) if converted else (program.step, None)
+    steps = observed_calls(program, step)
+    return Observed(steps, None if watched is None else torchjanus.stats(watched))
+
+
+def observe_lazily(program: Program, converted: bool) -> Observed:
+    step, _ = converted_step(program) if converted else (program.step, None)
+
+    def apart(*positional: Any, **keywords: Any) -> Any:
+        with torchjanus.lazy():
+            return step(*positional, **keywords)
+
+    if program.looks == "apart":
+        steps = observed_calls(program, apart)
+    else:
+        with torchjanus.lazy():
+            steps = observed_calls(program, step, lambda outcome: look(program.looks, outcome))
+    return Observed(steps, _core.lazy_counts())
+
+
+def converted_step(program: Program) -> tuple[Callable, Any]:
+    convert = program.convert or (lambda f: (torchjanus.function(f),) * 2)
+    return convert(program.step)
+
+
+def look(looks: str, outcome: dict[str, Any]) -> None:
+    """Looks at what was recorded of a call."""
+    if looks == "all":
+        torchjanus.synchronize()
+    elif looks in ("each", "result"):
+        for each in views_in(outcome if looks == "each" else outcome["result"]):
+            torch.equal(each.values, each.values)
+
+
+def views_in(value: Any) -> Iterator["TensorView"]:
+    if isinstance(value, TensorView):
+        yield value
+        yield from views_in(value.grad)
+    elif isinstance(value, dict):
+        yield from views_in(list(value.values()))
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from views_in(each)
+
+
+def observed_calls(
+    program: Program, step: Callable, look: Callable[[dict[str, Any]], None] = lambda outcome: None
+) -> list[dict[str, Any]]:
+    """Makes all calls; what can be seen after each of them."""
+    observed = []
     for call in program.calls:
         if callable(call):
             call()
@@ -196,9 +246,8 @@ def observe(program: Program, *, converted: bool) -> Observed:
             torch_random=torch.get_rng_state().clone(),
             python_random=hash(random.getstate()),
         )
-        observed.steps.append(outcome)
-    if watched is not None:
-        observed.stats = torchjanus.stats(watched)
+        look(outcome)
+        observed.append(outcome)
     return observed
 
 
@@ -303,8 +352,9 @@ def snapshot_tensor(tensor: torch.Tensor, memo: dict[Any, Any]) -> Any:
     if tensor.layout != torch.strided:
         return [str(tensor.layout), snapshot(tensor.detach().to_dense(), memo)]
     storage = storages.setdefault(tensor.untyped_storage()._cdata, len(storages))
-    if "versions" in memo:
+    if "versions" in memo:  # nothing else is asked for
         memo["versions"][id(tensor)] = tensor._version
+        return snapshot(tensor.grad, memo) if tensor.is_leaf else None
     earlier = memo.get("versions_before", {}).get(id(tensor))
     fresh = memo.get("fresh", False) or earlier is None
     grad = None
@@ -367,13 +417,19 @@ def compare_tensors(expected: TensorView, actual: TensorView, where: str, tolera
         if name == "grad_fn" and one and other and (other == TWO_SIDES or one == WRITTEN_VIEW):
             continue
         assert one == other, f"{where}: {name} is {one} against {other}"
+    compare_values(expected.values, actual.values, where, tolerance)
+    compare(expected.grad, actual.grad, f"{where}.grad", tolerance)
+
+
+def compare_values(
+    expected: torch.Tensor, actual: torch.Tensor, where: str, tolerance: float
+) -> None:
+    if expected.dtype == actual.dtype and torch.equal(expected, actual):
+        return  # as most are, and this is faster
     try:
-        torch.testing.assert_close(
-            actual.values, expected.values, rtol=tolerance, atol=tolerance, equal_nan=True
-        )
+        torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
     except AssertionError as error:
         raise AssertionError(f"{where}: {error}") from None
-    compare(expected.grad, actual.grad, f"{where}.grad", tolerance)
 
 
 def check_expectation(stats: dict[str, Any], expectation: Expectation) -> None:

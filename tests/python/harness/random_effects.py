@@ -514,7 +514,7 @@ def write_build(writer: EffectWriter) -> None:
         f"profile_runs = {writer.profile_runs}",
         "convert = lambda f: (torchjanus.function(f, profile_runs=profile_runs),) * 2",
         f"watch = [net, cell, optimizer, shown, {objects}]",
-        "return Program(step, calls, watch=watch, convert=convert)",
+        f"return Program(step, calls, watch=watch, convert=convert, looks={writer.looks!r})",
     ):
         writer.line(text)
     writer.depth = 0

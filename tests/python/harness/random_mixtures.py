@@ -10,6 +10,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from lazy_looks import LOOKS
+
 FEATURES = (
     "views", "writes", "branches", "tensor_branches", "for_loops", "while_loops", "jumps", "lists",
     "dicts", "tuples", "objects", "object_writes", "globals", "closures", "module", "module_state",
@@ -77,6 +79,7 @@ class Writer:
         # Drawn apart: the programs of earlier seeds stay what they were.
         self.apart = random.Random(f"a second argument: {seed}")
         self.has_two_arguments = self.apart.random() < 0.3
+        self.looks = random.Random(f"looks: {seed}").choice(LOOKS)
         self.lines: list[str] = []
         self.scopes: list[dict[str, list[str]]] = []
         self.depth = 0
@@ -1012,9 +1015,8 @@ def write_build(writer: Writer) -> None:
     writer.line(
         "closure_shown = Shown(lambda: {'total': total, 'rounds': rounds, 'carried': carried})"
     )
-    writer.line(
-        "return Program(step, calls, watch=[net, cell, optimizer, globals_shown, closure_shown])"
-    )
+    writer.line("watch = [net, cell, optimizer, globals_shown, closure_shown]")
+    writer.line(f"return Program(step, calls, watch=watch, looks={writer.looks!r})")
     writer.depth = 0
 
 

@@ -4,9 +4,12 @@
     python tests/python/harness/random_programs.py --show 17             print the program of a seed
     python tests/python/harness/random_programs.py --seeds 17,93         compare these seeds only
     python tests/python/harness/random_programs.py --kind effects        programs of `random_effects.py`
+    python tests/python/harness/random_programs.py --way lazily          eagerly and under torchjanus.lazy()
 
 A program is the text of a module with a function `build()` that gives a `differential.Program`:
 `random_mixtures.py` writes those that mix kinds of statements, `random_effects.py` those about effects.
+It is run eagerly and in another way: converted, or lazily. Lazily, its calls are made several times over, as
+only what comes again is run by a graph.
 Programs run in worker processes: a crash or a hang is a finding like any other. A program
 that differs is made smaller (`random_program_shrinker.py`) and printed.
 """
@@ -23,7 +26,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,6 +68,27 @@ def features_of(kind: str, seed: int) -> list[str]:
 # What is no finding.
 AGREEING = ("same", "rounding", "unusable")
 
+WAYS = ("converted", "lazily")
+LAZY_ROUNDS = 3  # of all calls
+
+
+@dataclass
+class Operators:
+    """What became of the operators of a lazy run."""
+
+    noted: int = 0
+    at_once: int = 0
+    run_in_graphs: int = 0
+    run_eagerly: int = 0
+    never_run: int = 0
+    graphs: int = 0
+    given_up: int = 0  # of the structures: they have no graph, or it failed
+    ahead: int = 0  # segments
+
+    def add(self, other: Mapping[str, int]) -> None:
+        for name in vars(self):
+            setattr(self, name, getattr(self, name) + other[name])
+
 
 @dataclass
 class Outcome:
@@ -75,13 +99,16 @@ class Outcome:
     message: str = ""
     calls: int = 0
     raised: int = 0
-    hits: int = 0
+    hits: int = 0  # calls that ran as graphs; lazily: operators that ran in graphs
+    operators: dict[str, int] = field(default_factory=dict)  # lazily: those of Operators
     reasons: list[str] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
 
 
-def observe(text: str, path: Path, *, converted: bool, nudge: bool = False) -> Any:
-    """Runs the program; `nudge`: from numbers that are others in the last bits."""
+def observe(
+    text: str, path: Path, *, way: str = "eagerly", rounds: int, nudge: bool = False
+) -> Any:
+    """Runs the program's calls so many times; `nudge`: from numbers that are others in the last bits."""
     import differential
 
     import torch
@@ -95,7 +122,8 @@ def observe(text: str, path: Path, *, converted: bool, nudge: bool = False) -> A
                 if tensor.is_floating_point():
                     bits = torch.linspace(-4, 4, tensor.numel()).reshape(tensor.shape)
                     tensor.data.mul_(1 + bits * 2.0**-52)
-        return differential.observe(program, converted=converted)
+        program.calls = list(program.calls) * rounds
+        return differential.observe(program, converted=way == "converted", lazily=way == "lazily")
 
 
 def given_tensors(program: Any) -> Iterator[Any]:
@@ -124,39 +152,38 @@ def difference(expected: Any, actual: Any, tolerance: float) -> str:
 
 
 def differs_by_rounding(
-    text: str, path: Path, expected: Any, message: str, tolerance: float
+    eagerly: Callable[..., Any], expected: Any, message: str, tolerance: float
 ) -> bool:
     """Whether eager's own numbers are lost in rounding in that call: the last bits of what the program
     begins with change them as well."""
-    again = observe(text, path, converted=False)
-    if "not close" not in message or difference(expected, again, tolerance):
+    if "not close" not in message or difference(expected, eagerly(), tolerance):
         return False
     call = message.split(".", 1)[0]
-    nudged = difference(expected, observe(text, path, converted=False, nudge=True), tolerance)
+    nudged = difference(expected, eagerly(nudge=True), tolerance)
     return "not close" in nudged and nudged.split(".", 1)[0] == call
 
 
-def compare_program(text: str, folder: Path, name: str) -> Outcome:
-    """Runs a program eagerly and converted, and compares everything that can be seen."""
+def compare_program(text: str, folder: Path, name: str, way: str = "converted") -> Outcome:
+    """Runs a program eagerly and in the other way, and compares everything that can be seen."""
     path = folder / f"{name}.py"
     path.write_text(text)
     tolerance = 1e-4 if ".float()" in text else 1e-9
+    in_way = functools.partial(observe, text, path, rounds=LAZY_ROUNDS if way == "lazily" else 1)
     outcome = Outcome(-1, "same")
     runs = []
-    for converted in (False, True):
+    for each in ("eagerly", way):
         try:
-            runs.append(observe(text, path, converted=converted))
+            runs.append(in_way(way=each))
         except Exception:
-            kind = "raises" if converted else "unusable"
+            kind = "unusable" if each == "eagerly" else "raises"
             return Outcome(-1, kind, traceback.format_exc(limit=-6))
     expected, actual = runs
     outcome.calls = len(expected.steps)
     outcome.raised = sum(step["error"] is not None for step in expected.steps)
-    outcome.hits = actual.stats["hits"]
-    outcome.reasons = [f"{each['code']}: {each['sentence']}" for each in actual.stats["reasons"]]
+    tell(outcome, actual.stats, way)
     outcome.message = difference(expected, actual, tolerance)
     if outcome.message:
-        is_rounding = differs_by_rounding(text, path, expected, outcome.message, tolerance)
+        is_rounding = differs_by_rounding(in_way, expected, outcome.message, tolerance)
         outcome.kind = "rounding" if is_rounding else "differs"
     else:
         broken = [reason for reason in outcome.reasons if reason.startswith("internal_error")]
@@ -165,8 +192,18 @@ def compare_program(text: str, folder: Path, name: str) -> Outcome:
     return outcome
 
 
-def compare_seed(seed: int, folder: Path, kind: str = "mixed") -> Outcome:
-    outcome = compare_program(text_of(kind, seed), folder, f"program_{seed}")
+def tell(outcome: Outcome, stats: dict[str, Any], way: str) -> None:
+    """How it has run."""
+    if way == "lazily":
+        outcome.hits = stats["run_in_graphs"]
+        outcome.operators = {name: stats[name] for name in vars(Operators())}
+    else:
+        outcome.hits = stats["hits"]
+        outcome.reasons = [f"{each['code']}: {each['sentence']}" for each in stats["reasons"]]
+
+
+def compare_seed(seed: int, folder: Path, kind: str = "mixed", way: str = "converted") -> Outcome:
+    outcome = compare_program(text_of(kind, seed), folder, f"program_{seed}", way)
     outcome.seed = seed
     outcome.features = features_of(kind, seed)
     return outcome
@@ -198,7 +235,7 @@ def build():
 """
 
 
-def kind_in_child(text: str, seconds: float) -> str:
+def kind_in_child(text: str, seconds: float, way: str = "converted") -> str:
     """The kind of outcome, found in a forked child: programs may crash or hang."""
     warm_up()
     reading, writing = os.pipe()
@@ -206,7 +243,7 @@ def kind_in_child(text: str, seconds: float) -> str:
     if child == 0:
         os.close(reading)
         with tempfile.TemporaryDirectory() as folder:
-            kind = compare_program(text, Path(folder), "program").kind
+            kind = compare_program(text, Path(folder), "program", way).kind
         os.write(writing, kind.encode())
         os._exit(0)
     os.close(writing)
@@ -218,25 +255,30 @@ def kind_in_child(text: str, seconds: float) -> str:
     return kind or "crashed"
 
 
-def run_file(path: Path, seconds: float) -> Outcome:
+def run_file(path: Path, seconds: float, way: str = "converted") -> Outcome:
     """Compares the program in a file in a process of its own."""
-    command = [sys.executable, __file__, "--file", str(path)]
+    command = [sys.executable, __file__, "--file", str(path), "--way", way]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
     lines = [line for line in done.stdout.splitlines() if line.startswith("outcome ")]
     return Outcome(**json.loads(lines[-1][8:])) if lines else Outcome(-1, "crashed", done.stderr)
 
 
-def serve(seeds: list[int], folder: Path, kind: str) -> None:
+def serve(seeds: list[int], folder: Path, kind: str, way: str) -> None:
     """A worker: says which program begins and how it ended, a line each."""
     real = os.fdopen(os.dup(1), "w")
     for seed in seeds:
         print(f"begin {seed}", file=real, flush=True)
-        outcome = compare_seed(seed, folder, kind)
+        outcome = compare_seed(seed, folder, kind, way)
         print("outcome " + json.dumps(vars(outcome)), file=real, flush=True)
 
 
 def run_seeds(
-    seeds: list[int], jobs: int, seconds: float, kind: str = "mixed", batch: int = 200
+    seeds: list[int],
+    jobs: int,
+    seconds: float,
+    kind: str = "mixed",
+    way: str = "converted",
+    batch: int = 200,
 ) -> Iterator[Outcome]:
     """Compares all seeds in worker processes; a worker that dies is replaced."""
     import queue
@@ -256,7 +298,7 @@ def run_seeds(
                 done.put(None)
                 return
             while chunk:
-                chunk = run_chunk(chunk, seconds, kind, done)
+                chunk = run_chunk(chunk, seconds, kind, way, done)
 
     for _ in range(jobs):
         threading.Thread(target=work, daemon=True).start()
@@ -269,7 +311,7 @@ def run_seeds(
             yield outcome
 
 
-def run_chunk(seeds: list[int], seconds: float, kind: str, done: Any) -> list[int]:
+def run_chunk(seeds: list[int], seconds: float, kind: str, way: str, done: Any) -> list[int]:
     """Lets one worker compare these seeds; gives those that are left when it died."""
     import threading
 
@@ -277,7 +319,7 @@ def run_chunk(seeds: list[int], seconds: float, kind: str, done: Any) -> list[in
     with tempfile.TemporaryDirectory() as folder:
         worker = subprocess.Popen(
             [sys.executable, __file__, "--serve", ",".join(map(str, seeds)), "--folder", folder]
-            + ["--kind", kind],
+            + ["--kind", kind, "--way", way],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -324,6 +366,7 @@ class Tally:
     calls: int = 0
     raised: int = 0
     hits: int = 0
+    operators: Operators = field(default_factory=Operators)
     reasons: collections.Counter = field(default_factory=collections.Counter)
     with_feature: collections.Counter = field(default_factory=collections.Counter)
     graphs_with_feature: collections.Counter = field(default_factory=collections.Counter)
@@ -333,6 +376,8 @@ class Tally:
         self.calls += outcome.calls
         self.raised += outcome.raised
         self.hits += outcome.hits
+        if outcome.operators:
+            self.operators.add(outcome.operators)
         ran = outcome.hits > 0
         self.graphs += ran
         self.reasons.update({generalised(reason) for reason in outcome.reasons})
@@ -346,16 +391,27 @@ class Tally:
         lines = [
             f"{programs} programs: {kinds}",
             f"ran as graphs: {self.graphs} programs ({self.graphs / max(1, programs):.0%}), "
-            f"{self.hits} of {self.calls} calls; {self.raised} calls raised in eager",
+            f"{self.ran_as_graphs()}; {self.raised} of {self.calls} calls raised in eager",
             "share with a graph by feature: "
             + ", ".join(
                 f"{name} {self.graphs_with_feature[name] / count:.0%}"
                 for name, count in sorted(self.with_feature.items())
             ),
-            "most frequent reasons:",
-            *(f"  {count:5} {reason}" for reason, count in self.reasons.most_common(25)),
         ]
+        if self.reasons:
+            lines.append("most frequent reasons:")
+        lines += [f"  {count:5} {reason}" for reason, count in self.reasons.most_common(25)]
         return "\n".join(lines)
+
+    def ran_as_graphs(self) -> str:
+        each = self.operators
+        if not each.noted:
+            return f"{self.hits} calls"
+        return (
+            f"{each.run_in_graphs} of {each.noted} noted operators ({each.run_in_graphs / each.noted:.0%}) in "
+            f"{each.graphs} graphs, {each.run_eagerly} one by one, {each.never_run} never, and "
+            f"{each.at_once} at once; {each.ahead} segments ahead, {each.given_up} structures given up"
+        )
 
 
 def generalised(reason: str) -> str:
@@ -365,12 +421,20 @@ def generalised(reason: str) -> str:
     return re.sub(r"'[^']*'", "'…'", re.sub(r"\b[a-z]+\d+\b|\d+", "#", reason))[:110]
 
 
+def let_graphs_run_at_once() -> None:
+    """Not only where they are measured to be faster."""
+    from torchjanus import _core
+
+    _core.testing.let_times_decide(False)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--programs", type=int, default=300)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", help="compare these seeds only: 3,17")
     parser.add_argument("--kind", choices=("mixed", "effects"), default="mixed")
+    parser.add_argument("--way", choices=WAYS, default="converted")
     parser.add_argument("--show", type=int, help="print the program of this seed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=60, help="limit for one program")
@@ -380,14 +444,18 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help="compare the program in this file")
     options = parser.parse_args()
+    if options.way == "lazily":
+        let_graphs_run_at_once()
     if options.show is not None:
         print(text_of(options.kind, options.show))
         return 0
     if options.serve:
-        serve([int(seed) for seed in options.serve.split(",")], options.folder, options.kind)
+        seeds = [int(seed) for seed in options.serve.split(",")]
+        serve(seeds, options.folder, options.kind, options.way)
         return 0
     if options.file:
-        outcome = compare_program(options.file.read_text(), options.file.parent, "program_of_file")
+        text, folder = options.file.read_text(), options.file.parent
+        outcome = compare_program(text, folder, "program_of_file", options.way)
         print("outcome " + json.dumps(vars(outcome)))
         return int(outcome.kind not in AGREEING)
     seeds = list(range(options.first, options.first + options.programs))
@@ -400,7 +468,7 @@ def report(seeds: list[int], options: argparse.Namespace) -> int:
     from random_program_shrinker import shrink
 
     started, tally, failed = time.time(), Tally(), []
-    for outcome in run_seeds(seeds, options.jobs, options.seconds, options.kind):
+    for outcome in run_seeds(seeds, options.jobs, options.seconds, options.kind, options.way):
         tally.add(outcome)
         if outcome.kind not in AGREEING:
             failed.append(outcome)
@@ -410,7 +478,7 @@ def report(seeds: list[int], options: argparse.Namespace) -> int:
     for outcome in failed[: options.shrink]:
         text = shrink(
             text_of(options.kind, outcome.seed),
-            lambda text, kind=outcome.kind: kind_in_child(text, 5.0) == kind,
+            lambda text, kind=outcome.kind: kind_in_child(text, 5.0, options.way) == kind,
         )
         print(f"\n--- seed {outcome.seed}: {outcome.kind}, made small ---\n{text}", flush=True)
         if options.output:
