@@ -69,7 +69,7 @@ def features_of(kind: str, seed: int) -> list[str]:
 AGREEING = ("same", "rounding", "unusable")
 
 WAYS = ("converted", "lazily")
-LAZY_ROUNDS = 3  # of all calls
+LAZY_ROUNDS = 2  # of all calls
 
 
 @dataclass
