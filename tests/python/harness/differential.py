@@ -44,7 +44,7 @@ from typing import Any
 
 import numpy
 from apart import in_a_thread
-from lazy_looks import LOOKS
+from lazy_looks import LOOKS, WITHOUT_RUNNER
 
 import torch
 import torchjanus
@@ -188,11 +188,13 @@ def observe_lazily(program: Program, converted: bool) -> Observed:
         with torchjanus.lazy():
             return step(*positional, **keywords)
 
-    if program.looks == "apart":
-        steps = observed_calls(program, apart)
-    else:
-        with torchjanus.lazy():
-            steps = observed_calls(program, step, lambda outcome: look(program.looks, outcome))
+    switches = ("graph_runner",) if program.looks in WITHOUT_RUNNER else ()
+    with torchjanus.options.without(*switches):
+        if program.looks == "apart":
+            steps = observed_calls(program, apart)
+        else:
+            with torchjanus.lazy():
+                steps = observed_calls(program, step, lambda outcome: look(program.looks, outcome))
     return Observed(steps, _core.lazy_counts())
 
 
@@ -205,7 +207,7 @@ def look(looks: str, outcome: dict[str, Any]) -> None:
     """Looks at what was recorded of a call."""
     if looks == "all":
         torchjanus.synchronize()
-    elif looks in ("each", "result"):
+    elif looks in ("ahead", "result", "each"):
         for each in views_in(outcome if looks == "each" else outcome["result"]):
             torch.equal(each.values, each.values)
 
