@@ -86,14 +86,16 @@ def operator_cases(
             yield Case(full_name(op), index, "in place", op.inplace_variant, arguments)
 
 
-def module_cases(limit: int | None = None) -> Iterator[tuple[str, int, Any, Any]]:
+def module_cases(
+    limit: int | None = None, dtype: torch.dtype = torch.float32
+) -> Iterator[tuple[str, int, Any, Any]]:
     """(name, sample number, function that makes the module, forward arguments)"""
     _, modules, _ = _import_databases()
     for info in modules.module_db:
-        if torch.float32 not in info.supported_dtypes("cpu"):
+        if dtype not in info.supported_dtypes("cpu"):
             continue
         inputs = info.module_inputs_func(
-            info, device="cpu", dtype=torch.float32, requires_grad=True, training=True
+            info, device="cpu", dtype=dtype, requires_grad=True, training=True
         )
         for index, sample in enumerate(inputs):
             if limit is not None and index >= limit:
@@ -104,7 +106,7 @@ def module_cases(limit: int | None = None) -> Iterator[tuple[str, int, Any, Any]
             def make(info: Any = info, sample: Any = sample) -> torch.nn.Module:
                 constructor = sample.constructor_input
                 module = info.module_cls(*constructor.args, **constructor.kwargs)
-                return module.to("cpu", torch.float32)
+                return module.to("cpu", dtype)
 
             forward = sample.forward_input
             yield info.name, index, make, (forward.args, dict(forward.kwargs))

@@ -327,7 +327,7 @@ def check_operators(
 
 def check_modules(samples: int | None, only: str | None, way: Way = Converted) -> Outcome:
     outcome = Outcome()
-    for name, index, make, arguments in databases.module_cases(samples):
+    for name, index, make, arguments in databases.module_cases(samples, way.dtype):
         if only and only not in name:
             continue
         torch.manual_seed(5)
