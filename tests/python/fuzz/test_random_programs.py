@@ -37,7 +37,8 @@ def test_programs_about_effects_do_the_same():
 
 @pytest.mark.parametrize("kind", ["mixed", "effects"])
 def test_programs_do_the_same_lazily(kind):
-    tally = compare_programs(kind, list(range(PROGRAMS // 12)), 0.5, "lazily")
+    seeds = list(range(500, 500 + PROGRAMS // 12))
+    tally = compare_programs(kind, seeds, 0.5, "lazily")
     assert tally.operators.run_in_graphs > 0.1 * tally.operators.noted, tally.text()
 
 
