@@ -115,6 +115,8 @@ def stats(f: Any = None) -> dict[str, Any]:
           `profiled`, of which `profile_runs` come before the first graph; `passed`, which came after graphs were given
           up for good and are not in `calls`;
         - `graphs` in the cache, `generated` in all, `retired`, and `relaxations` of assumptions;
+        - `backward_parts`: programs that the backward run of what a graph gives is divided into, at most; 0: nothing
+          that it gives has a gradient;
         - `compiling`: whether kernels are being compiled;
         - `milliseconds`: `profiling`, `generating`, `optimising`, `compiling`, and `running` of the graphs;
         - `in_python`: `runs` in Python that were timed, and their `milliseconds`;

@@ -169,11 +169,17 @@ def _counters(snapshot: dict[str, Any]) -> list[str]:
         calls + " as a graph {hits}, missed {misses}, left {aborts}, relaxations {relaxations}, "
         "graphs {graphs} (ever generated {generated})"
     )
-    return [
+    result = [
         "  " + counters.format(**snapshot),
         "  milliseconds: profiling {profiling:.1f}, generating {generating:.1f}, optimising "
         "{optimising:.1f}, compiling {compiling:.1f}".format(**times),
     ]
+    divided = max((leaf["backward_parts"] for leaf in leaves(snapshot)), default=0)
+    if divided > 1:
+        result.append(
+            f"  backward run: {divided} parts, each of which gives gradients when it ends"
+        )
+    return result
 
 
 # --- line by line ---------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <string>
 
 #include "base/policy.h"
@@ -149,6 +150,10 @@ nb::dict stats_dict(const Dispatcher& dispatcher) {
   dict["speed"] = speed_dict(dispatcher.measurement());
   dict["in_python"] = spent_dict(dispatcher.in_python().runs, dispatcher.in_python().milliseconds);
   dict["graphs"] = dispatcher.entries().size();
+  size_t backward_parts = 0;
+  for (const auto& entry : dispatcher.entries())
+    backward_parts = std::max(backward_parts, entry->backward_parts());
+  dict["backward_parts"] = backward_parts;
   dict["compiling"] = dispatcher.is_compiling();
   dict["milliseconds"] = duration_dict(dispatcher.durations());
   dict["conversion"] = conversion_dict(dispatcher.account);

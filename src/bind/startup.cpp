@@ -29,6 +29,7 @@
 #include "speculate/entry.h"
 #include "speculate/hooks.h"
 #include "speculate/tensor_class.h"
+#include "torch/gradient_graph.h"
 #include "torch/initialise.h"
 
 namespace nb = nanobind;
@@ -57,7 +58,8 @@ const std::map<std::string, std::string>& switches() {
     for (const Switch& each : kSwitches) made.emplace(each.name, each.meaning);
     for (const Switch& each :
          {kBackgroundSwitch, kBudgetSwitch, kernels::kThreadCostSwitch, kEntryPointsSwitch,
-          kLazySwitch, lazy::kInterceptionSwitch, lazy::kCrossIterationSwitch, kGraphRunnerSwitch})
+          kLazySwitch, lazy::kInterceptionSwitch, lazy::kCrossIterationSwitch, kGraphRunnerSwitch,
+          torch::kBucketedBackwardSwitch})
       made.emplace(each.name, each.meaning);
     for (const auto& each : passes::all_passes())
       if (each.name != "optimise") made.emplace(each.name, "the pass of that name");

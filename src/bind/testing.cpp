@@ -35,6 +35,7 @@
 #include "speculate/facts.h"
 #include "speculate/guards.h"
 #include "speculate/reason_record.h"
+#include "torch/gradient_graph.h"
 #include "torch/ways.h"
 
 namespace nb = nanobind;
@@ -443,6 +444,9 @@ void bind_testing(nb::module_& module) {
   testing.def("work_done", TimeBudget::work_done);
   testing.def("hold_background", &BackgroundWork::hold, nb::arg("is_held"));
   testing.def("compilation_seconds", jit::compilation_seconds);
+  testing.def(
+      "force_backward_parts", [](int64_t bytes) { torch::forced_part_bytes = bytes; },
+      nb::arg("bytes"));
   testing.def("force_way", [](int way) { torch::forced_way = way; }, nb::arg("way"));
 }
 

@@ -28,6 +28,9 @@ class Differentiable {
   virtual graph::Graph take_forward() = 0;
   /// Number of results of the forward graph.
   virtual size_t result_count() const = 0;
+  /// Into how many programs the largest of the backward runs is divided; known once it was
+  /// attached.
+  virtual size_t backward_parts() const = 0;
   /// A fresh record of what a run must note beside its results; null: nothing.
   virtual std::shared_ptr<execute::Findings> new_findings() const = 0;
   /// Makes one autograd node for this run and sets it as grad_fn of the differentiable results.

@@ -63,6 +63,10 @@ class Entry {
   const std::string& generated_text() const { return generated_text_; }
   std::string optimised_text() const;
   std::string program_text() const;
+  /// Programs of the backward run of what it gives; 0 if that has no gradient.
+  size_t backward_parts() const {
+    return differentiable_ ? differentiable_->backward_parts() : size_t{0};
+  }
   execute::Program::Timing timing() const;
   const std::vector<LineMark>& lines() const { return lines_; }
   const std::vector<GraphTest>& tests() const { return tests_; }

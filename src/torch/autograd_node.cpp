@@ -2,8 +2,8 @@
 // graph needs and runs it when backward() reaches it.
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/graph_task.h>
-#include <torch/csrc/autograd/saved_variable.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/options.h"
 #include "base/policy.h"
 #include "execute/library/findings.h"
 #include "execute/values/container.h"
@@ -24,10 +25,13 @@
 #include "passes/structure/copied.h"
 #include "python/lock.h"
 #include "speculate/object_heap.h"
+#include "torch/divided_backward.h"
 #include "torch/gradient_graph.h"
 #include "torch/interception_keys.h"
+#include "torch/kept.h"
 #include "torch/leaf_order.h"
 #include "torch/parts.h"
+#include "torch/process_group.h"
 #include "torch/random_state.h"
 #include "torch/tensor.h"
 
@@ -39,40 +43,6 @@ using autograd::variable_list;
 using execute::Slot;
 
 namespace {
-
-/// A value kept from the forward run: a tensor that autograd checks for changes, a number, or a
-/// frame of such values.
-class Kept {
- public:
-  /// `is_checked`: autograd raises if it is changed before it is used.
-  Kept(const Slot& slot, bool is_output, bool is_checked = true) {
-    if (slot.is_tensor() && is_checked) {
-      tensor_ = autograd::SavedVariable(tensor_of(slot), is_output);
-      is_tensor_ = true;
-    } else {
-      plain_ = slot;
-    }
-  }
-
-  Slot get(const c10::intrusive_ptr<autograd::Node>& saved_for) const {
-    TORCH_CHECK(!is_released_, autograd::ERR_BACKWARD_TWICE);
-    return is_tensor_ ? slot_of(tensor_.unpack(saved_for)) : plain_;
-  }
-  /// Whether it takes Python's lock to copy or to drop it.
-  bool is_pythons() const {
-    return plain_.kind() == Slot::Kind::object || plain_.kind() == Slot::Kind::container;
-  }
-  void release() {
-    if (is_tensor_) tensor_.reset_data();
-    is_released_ = is_pythons() || plain_.is_tensor();
-    if (is_released_) plain_.clear();
-  }
-
- private:
-  autograd::SavedVariable tensor_;
-  Slot plain_;
-  bool is_tensor_ = false, is_released_ = false;
-};
 
 /// How the gradient of some results is computed: through all that the run computed, up to what it
 /// was given; or, where other results lie on the way, only up to those, which hand it on. The
@@ -113,8 +83,15 @@ class SecondBackward final : public autograd::Node {
 
 class GraphBackward final : public autograd::Node {
  public:
-  GraphBackward(const Ways& ways, autograd::edge_list edges)
-      : Node(std::move(edges)), whole_(ways.whole), apart_(ways.apart) {}
+  /// `wanted`: which targets have an edge, its own or one of the chain's.
+  GraphBackward(const Ways& ways, std::vector<bool> wanted, autograd::edge_list edges,
+                std::vector<c10::intrusive_ptr<BucketBackward>> chain)
+      : Node(std::move(edges)),
+        whole_(ways.whole),
+        apart_(ways.apart),
+        wanted_(std::move(wanted)),
+        is_divided_(!chain.empty()),
+        chain_(std::move(chain)) {}
 
   /// The engine, which has not got Python's lock, may be the last to refer to it.
   ~GraphBackward() override {
@@ -136,6 +113,8 @@ class GraphBackward final : public autograd::Node {
             const std::shared_ptr<execute::Findings>& findings) {
     whole_.keep(results);
     if (apart_.graph) apart_.keep(results);
+    for (const auto& part : chain_) part->keep(whole_.saved);
+    chain_.clear();  // the edges refer to it
     for (size_t i = 0; i < inputs.size(); ++i)
       inputs_.emplace_back(inputs[i], false, !whole_.graph->is_written(i));
     for (size_t i = 0; i < cells.size(); ++i) {
@@ -158,16 +137,11 @@ class GraphBackward final : public autograd::Node {
     const OrdinaryExecution execution;  // gradients may be pending, and the run's operators may not
     const std::vector<bool> given = complete(gradients);
     const Way& way = cuts_are_looked_at() ? apart_ : whole_;
-    variable_list made = !c10::GradMode::is_enabled()         ? run_backward(way, gradients)
-                         : way.graph->recomputed() != nullptr ? apply_differentiably(way, gradients)
-                                                              : apply_once(way, gradients);
-    // What only results without a gradient lead to has none, as in eager.
-    for (size_t i = 0; i < made.size(); ++i) {
-      bool is_reached = false;
-      for (size_t r = 0; r < given.size(); ++r)
-        is_reached |= given[r] && made[i].defined() && way.graph->reaches(r, i);
-      if (!is_reached) made[i] = at::Tensor();
-    }
+    if (is_divided_) return apply_first_part(gradients, given);
+    variable_list made = apply_whole(way, gradients);
+    const std::vector<bool> is_reached = reached_from(way, given);
+    for (size_t i = 0; i < made.size(); ++i)
+      if (!is_reached[i]) made[i] = at::Tensor();
     return made;
   }
 
@@ -218,6 +192,43 @@ class GraphBackward final : public autograd::Node {
     return false;
   }
 
+  variable_list apply_whole(const Way& way, const variable_list& gradients) {
+    return !c10::GradMode::is_enabled()         ? run_backward(way, gradients)
+           : way.graph->recomputed() != nullptr ? apply_differentiably(way, gradients)
+                                                : apply_once(way, gradients);
+  }
+
+  /// With create_graph everything is computed here, and the other nodes hand it out.
+  variable_list apply_first_part(const variable_list& gradients, const std::vector<bool>& given) {
+    GradientGraph& graph = *whole_.graph;
+    auto handed = std::make_unique<HandedOn>();
+    handed->is_reached = reached_from(whole_, given);
+    handed->is_complete = c10::GradMode::is_enabled();
+    if (handed->is_complete) {
+      handed->gradients = apply_whole(whole_, gradients);
+    } else {
+      handed->gradients.resize(wanted_.size());
+      handed->values.resize(whole_.saved.size());
+      add(handed->values, gradients);
+      handed->values.resize(graph.value_count());
+      run_part(graph, 0, kept_for(graph, 0, whole_.saved), getptr(), *handed);
+    }
+    return take_gradients(std::move(handed), graph.parts().front().targets, *this);
+  }
+
+  /// By target. What only results without a gradient lead to has none, as in eager.
+  std::vector<bool> reached_from(const Way& way, const std::vector<bool>& given) const {
+    std::vector<bool> is_reached(wanted_.size());
+    for (size_t target = 0; target < target_count(way); ++target)
+      for (size_t r = 0; r < given.size(); ++r)
+        if (given[r] && way.graph->reaches(r, target)) is_reached[target] = true;
+    return is_reached;
+  }
+
+  static size_t target_count(const Way& way) {
+    return way.graph->inputs().size() + way.graph->cells().size() + way.graph->cuts().size();
+  }
+
   /// Puts zeros where a result has no gradient; gives which have one.
   std::vector<bool> complete(variable_list& gradients) const {
     std::vector<bool> given;
@@ -232,10 +243,8 @@ class GraphBackward final : public autograd::Node {
   std::unique_ptr<python::WithLock> lock_python() {
     const auto all = kept();
     const bool holds_pythons =
-        findings_ || std::any_of(all.begin(), all.end() - 1, [](const auto* each) {
-          return std::any_of(each->begin(), each->end(),
-                             [](const Kept& one) { return one.is_pythons(); });
-        });
+        findings_ || std::any_of(all.begin(), all.end() - 1,
+                                 [](const auto* each) { return are_pythons(*each); });
     std::unique_ptr<python::WithLock> lock;
     if (holds_pythons && Py_IsInitialized() != 0) lock = std::make_unique<python::WithLock>();
     return lock;
@@ -272,13 +281,11 @@ class GraphBackward final : public autograd::Node {
     }
   }
 
-  /// One for each edge; the way through the whole run gives none for the cuts.
+  /// One for each target; the way through the whole run gives none for the cuts.
   variable_list taken(const Way& way, std::span<Slot> results) const {
-    const size_t count =
-        way.graph->inputs().size() + way.graph->cells().size() + way.graph->cuts().size();
-    variable_list tensors(num_outputs());
-    for (size_t i = 0; i < count; ++i)
-      if (next_edge(i).is_valid()) tensors[i] = tensor_of(results[i]);
+    variable_list tensors(wanted_.size());
+    for (size_t i = 0; i < target_count(way); ++i)
+      if (wanted_[i]) tensors[i] = tensor_of(results[i]);
     return tensors;
   }
 
@@ -338,6 +345,9 @@ class GraphBackward final : public autograd::Node {
   }
 
   Way whole_, apart_;
+  std::vector<bool> wanted_;                               ///< by target
+  bool is_divided_;                                        ///< then the whole way is the only one
+  std::vector<c10::intrusive_ptr<BucketBackward>> chain_;  ///< until they have what they keep
   std::map<size_t, c10::weak_intrusive_ptr<autograd::Node>> named_;  ///< by result
   std::mutex mutex_;
   std::vector<Kept> read_, inputs_, cells_;
@@ -405,23 +415,78 @@ Edge edge_of(const Slot& slot) {
   return tensor.requires_grad() ? autograd::impl::gradient_edge(tensor) : Edge();
 }
 
-void attach_node(const Ways& ways, std::span<const Slot> inputs,
-                 std::span<const std::string> cell_names, std::span<const Slot> cells,
-                 std::span<Slot> results, const std::shared_ptr<execute::Findings>& findings) {
+/// Where the gradients of the differentiable inputs and cells go.
+autograd::edge_list edges_of(const GradientGraph& graph, std::span<const Slot> inputs,
+                             std::span<const std::string> cell_names, std::span<const Slot> cells) {
   autograd::edge_list edges;
-  for (size_t input : ways.whole->inputs()) edges.push_back(edge_of(inputs[input]));
-  for (const std::string& name : ways.whole->cells()) {
+  for (size_t input : graph.inputs()) edges.push_back(edge_of(inputs[input]));
+  for (const std::string& name : graph.cells()) {
     const auto found = std::find(cell_names.begin(), cell_names.end(), name);
     const auto index = static_cast<size_t>(found - cell_names.begin());
     edges.push_back(found == cell_names.end() ? Edge() : edge_of(cells[index]));
   }
   for (size_t i = 0; i < edges.size(); ++i)
-    if (!is_reached(*ways.whole, i)) edges[i] = Edge();
+    if (!is_reached(graph, i)) edges[i] = Edge();
+  return edges;
+}
+
+/// Whether the backward run is given in parts to those who wait for gradients. `hooked`: somebody
+/// does, as DistributedDataParallel, which has hooks where gradients are accumulated.
+bool divide(const Ways& ways, const autograd::edge_list& edges, bool hooked) {
+  if (ways.apart || ways.order.empty() || options().is_disabled(kBucketedBackwardSwitch.name)) return false;
+  if (forced_part_bytes == 0 && !(hooked && trains_with_others())) return false;
+  std::vector<bool> leaves;
+  for (const Edge& edge : edges)
+    leaves.push_back(edge.is_valid() &&
+                     dynamic_cast<const autograd::AccumulateGrad*>(edge.function.get()) != nullptr);
+  ways.whole->divide(ways.order, leaves);
+  return !ways.whole->parts().empty();
+}
+
+/// A node for each part but the first, of which the one before leads to the next. Of `edges` it
+/// leaves those of the first part and the one to the second.
+std::vector<c10::intrusive_ptr<BucketBackward>> make_chain(const Ways& ways, bool hooked,
+                                                           autograd::edge_list& edges) {
+  const auto& parts = ways.whole->parts();
+  std::vector<c10::intrusive_ptr<BucketBackward>> chain;
+  const auto edges_of_part = [&](size_t part) {
+    autograd::edge_list own;
+    for (const size_t target : parts[part].targets) own.push_back(edges[target]);
+    if (hooked) {  // made behind the later parts, so that the engine comes here first
+      std::vector<size_t> as_they_are(own.size());
+      std::iota(as_they_are.begin(), as_they_are.end(), size_t{0});
+      put_in_order(own, as_they_are);
+    }
+    if (!chain.empty()) own.emplace_back(chain.back(), 0);
+    return own;
+  };
+  for (size_t part = parts.size() - 1; part > 0; --part)
+    chain.push_back(c10::make_intrusive<BucketBackward>(ways.whole, part, edges_of_part(part)));
+  edges = edges_of_part(0);
+  return chain;
+}
+
+void attach_node(const Ways& ways, std::span<const Slot> inputs,
+                 std::span<const std::string> cell_names, std::span<const Slot> cells,
+                 std::span<Slot> results, const std::shared_ptr<execute::Findings>& findings) {
+  autograd::edge_list edges = edges_of(*ways.whole, inputs, cell_names, cells);
   // Hooks may do anything: they are called in eager's order.
-  if (std::ranges::any_of(edges, has_hooks)) put_in_order(edges, ways.order);
-  if (ways.apart)
-    for (const size_t cut : ways.apart->cuts()) edges.push_back(edge_of(results[cut]));
-  const auto node = c10::make_intrusive<GraphBackward>(ways, std::move(edges));
+  const bool hooked = std::ranges::any_of(edges, has_hooks);
+  std::vector<bool> wanted;
+  for (const Edge& edge : edges) wanted.push_back(edge.is_valid());
+  std::vector<c10::intrusive_ptr<BucketBackward>> chain;
+  if (divide(ways, edges, hooked))
+    chain = make_chain(ways, hooked, edges);
+  else if (hooked)
+    put_in_order(edges, ways.order);
+  if (ways.apart) {
+    for (const size_t cut : ways.apart->cuts()) {
+      edges.push_back(edge_of(results[cut]));
+      wanted.push_back(edges.back().is_valid());
+    }
+  }
+  const auto node = c10::make_intrusive<GraphBackward>(ways, std::move(wanted), std::move(edges),
+                                                       std::move(chain));
   const auto& differentiable = ways.whole->results();
   for (const GradientGraph::Result& result : differentiable) {
     at::Tensor tensor = tensor_of(results[result.index]);
@@ -503,6 +568,11 @@ class GraphDifferentiable final : public speculate::Differentiable {
 
   graph::Graph take_forward() override { return std::move(forward_); }
   size_t result_count() const override { return result_count_; }
+  size_t backward_parts() const override {
+    size_t most = 0;
+    for (const Ways& stage : stages_) most = std::max(most, stage.whole->part_count());
+    return most;
+  }
   std::shared_ptr<execute::Findings> new_findings() const override {
     const bool needed = std::ranges::any_of(
         stages_, [](const Ways& stage) { return stage.whole->needs_findings(); });

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "execute/code/schedule.h"
+#include "graph/cost.h"
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "graph/rewriter.h"
@@ -12,11 +13,13 @@
 #include "ops/list.h"
 #include "ops/promotion.h"
 #include "ops/python.h"
+#include "passes/cleanup/common_subexpressions.h"
 #include "passes/gradient/differentiate.h"
 #include "passes/gradient/reachable.h"
 #include "passes/gradient/split_gradient.h"
 #include "passes/lowering/decompose.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/structure/copied.h"
 #include "passes/structure/replace_uses.h"
 #include "torch/aten_library.h"
 
@@ -129,6 +132,7 @@ GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vect
   ends_ = passes::cut_gradients(graph_, cuts_);
   find_reach();
   find_kept_results();
+  find_leaves(split.forward, split.saved_count);
   // A value that is saved and also a result, or saved twice, leaves the forward run once.
   std::vector<Value*>& all = split.forward.body().results;
   std::vector<Value*> once(all.begin(), all.end() - static_cast<ptrdiff_t>(split.saved_count));
@@ -207,8 +211,47 @@ void GradientGraph::return_unrepeatable() {
 execute::Program& GradientGraph::backward() {
   const std::lock_guard lock(mutex_);
   const ops::DefaultDtype scope(default_dtype_);
-  if (!backward_) backward_ = compiled(std::move(*backward_graph_), nullptr);
+  if (!backward_) backward_ = compiled(passes::copied(*backward_graph_), nullptr);
   return *backward_;
+}
+
+/// What backward saves may be a leaf itself.
+void GradientGraph::find_leaves(const Graph& forward, size_t saved_count) {
+  const std::vector<Value*> targets = differentiable_values(forward, inputs_, cells_);
+  const auto results = forward.results();
+  for (const Value* saved : results.last(saved_count)) {
+    const auto leaf = std::ranges::find(targets, passes::viewed(saved));
+    leaf_of_input_.push_back(leaf == targets.end()
+                                 ? std::nullopt
+                                 : std::optional(static_cast<size_t>(leaf - targets.begin())));
+  }
+  leaf_of_input_.resize(saved_count + results_.size());
+}
+
+void GradientGraph::divide(const std::vector<size_t>& order, const std::vector<bool>& leaves) {
+  std::call_once(divided_, [&] {
+    const int64_t forced = forced_part_bytes;
+    passes::BucketLimits limits = kPartLimits;
+    if (forced > 0) limits.first = limits.rest = forced;
+    const Graph backward = passes::merge_common_subexpressions(*backward_graph_);
+    std::vector<int64_t> bytes;
+    for (size_t i = 0; i < leaves.size(); ++i)
+      bytes.push_back(leaves[i] ? graph::typical_bytes(backward.results()[i]->type) : 0);
+    parts_ =
+        passes::divide_backward(backward, passes::buckets_of(order, bytes, limits), leaf_of_input_);
+    value_count_ = backward.inputs().size();
+    for (const passes::BackwardPart& part : parts_) value_count_ += part.gives.size();
+    part_programs_.resize(parts_.size());
+    part_count_ = std::max<size_t>(parts_.size(), 1);
+  });
+}
+
+execute::Program& GradientGraph::part(size_t number) {
+  const std::lock_guard lock(mutex_);
+  const ops::DefaultDtype scope(default_dtype_);
+  std::unique_ptr<execute::Program>& program = part_programs_[number];
+  if (!program) program = compiled(std::move(parts_[number].graph), nullptr);
+  return *program;
 }
 
 execute::Program& GradientGraph::program() {

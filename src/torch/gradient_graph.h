@@ -1,17 +1,36 @@
 // A graph whose results are differentiated outside of it, with what its backward run needs.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "base/options.h"
 #include "execute/program/program.h"
 #include "graph/graph.h"
+#include "passes/gradient/divide_backward.h"
 
 namespace janus::torch {
+
+/// Beside kSwitches, as graphs are the same either way.
+inline constexpr Switch kBucketedBackwardSwitch{
+    "bucketed_backward",
+    "the backward run is divided where processes share gradients; off: it is one program"};
+
+/// The sizes of DistributedDataParallel's buckets: kDefaultFirstBucketBytes, and `bucket_cap_mb` as
+/// it is unless the program says otherwise. The number of parts is chosen, not measured: a part
+/// costs its entry, and its values leave planned memory.
+inline constexpr passes::BucketLimits kPartLimits = {
+    .first = int64_t{1} << 20, .rest = int64_t{25} << 20, .most = 10};
+
+/// For tests: backward runs are divided behind so many bytes of gradients, whoever waits for them;
+/// 0: where that pays.
+inline std::atomic<int64_t> forced_part_bytes = 0;
 
 /// The graph's inputs with these numbers, then what it reads of these cells.
 std::vector<graph::Value*> differentiable_values(const graph::Graph& graph,
@@ -59,6 +78,17 @@ class GradientGraph {
   /// of the differentiable inputs, then cells, then cuts.
   execute::Program& backward();
 
+  /// Divides the backward run (passes/gradient/divide_backward.h) as it is asked for first.
+  /// `order`: in which eager completes the gradients; `leaves`: which of them are accumulated.
+  void divide(const std::vector<size_t>& order, const std::vector<bool>& leaves);
+  /// The parts, which do not change any more; empty: it is not divided.
+  const std::vector<passes::BackwardPart>& parts() const { return parts_; }
+  /// How many parts there are at last; 1: it is not divided.
+  size_t part_count() const { return part_count_; }
+  execute::Program& part(size_t number);
+  /// How many values are numbered in parts().
+  size_t value_count() const { return value_count_; }
+
   /// Whether `recomputed` needs the findings of the run: it reads objects, or draws in a branch,
   /// loop or function.
   bool needs_findings() const { return draws_in_block_ || reads_heap_; }
@@ -75,6 +105,7 @@ class GradientGraph {
   void return_unrepeatable();
   void find_reach();
   void find_kept_results();
+  void find_leaves(const graph::Graph& forward, size_t saved_count);
   graph::Graph gradients_of_inputs() const;
   static graph::Graph with_kept_results(const graph::Graph& gradients, size_t count);
 
@@ -101,6 +132,13 @@ class GradientGraph {
   std::vector<std::vector<bool>> reaches_;  ///< by result, by target
   std::mutex mutex_;
   std::unique_ptr<execute::Program> backward_, program_;
+  /// For each input of the backward run the target whose memory it is.
+  std::vector<std::optional<size_t>> leaf_of_input_;
+  std::once_flag divided_;
+  std::vector<passes::BackwardPart> parts_;  ///< the graphs are gone when they are compiled
+  std::vector<std::unique_ptr<execute::Program>> part_programs_;
+  std::atomic<size_t> part_count_ = 1;
+  size_t value_count_ = 0;
   std::unique_ptr<GradientGraph> recomputed_;
   bool has_no_second_ = false;  ///< it was tried
 };

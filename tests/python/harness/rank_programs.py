@@ -19,6 +19,7 @@ import torchjanus
 from torch import nn
 
 STEPS = 14
+WRAPPER_OPTIONS: dict[str, Any] = {}
 
 TRAININGS: dict[str, Callable[[Callable[[nn.Module], nn.Module]], "Training"]] = {}
 
@@ -265,6 +266,49 @@ def accumulated(parallel):
 
 
 @training
+def twice(parallel):
+    """backward() is called twice for one loss; the ranks share the gradients once."""
+    net = parallel(layers(5, 7, 6, 3))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        with net.no_sync():
+            net(x).square().mean().backward()
+        loss.backward(retain_graph=True)
+        loss.backward()
+        for each in net.parameters():  # the second one is not shared
+            all_reduce(each.grad)
+        optimizer.step()
+        return loss.detach()
+
+    return Training(step, [net], lambda _: (torch.randn(4, 5), torch.randn(4, 3)))
+
+
+@training
+def second_order(parallel):
+    """A penalty on the gradients of some parameters, which no wrapper shares."""
+    net = layers(5, 7, 6, 3)
+    whole = parallel(net)
+    optimizer = torch.optim.SGD(whole.parameters(), lr=0.05)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        with whole.no_sync():
+            loss = F.mse_loss(whole(x), y)
+            some = list(net.parameters())[1:3]
+            first = torch.autograd.grad(loss, some, create_graph=True)
+            (loss + sum(each.square().sum() for each in first)).backward()
+        for each in net.parameters():
+            all_reduce(each.grad)
+        optimizer.step()
+        return loss.detach()
+
+    return Training(step, [whole], lambda _: (torch.randn(4, 5), torch.randn(4, 3)))
+
+
+@training
 def by_hand(parallel):
     """No wrapper: the program averages its gradients itself."""
     net = layers(6, 9, 3)
@@ -361,6 +405,7 @@ class Run:
         return found
 
     def parallel(self, module: nn.Module, **options: Any) -> nn.Module:
+        options = WRAPPER_OPTIONS | options
         self.wrapped.append(module)
         if self.way == "inside":
             return DistributedDataParallel(self.convert(module), **options)
@@ -392,6 +437,7 @@ def _brief(stats: dict[str, Any]) -> dict[str, Any]:
     return {
         "state": stats["state"],
         "hits": stats["hits"] + sum(each["hits"] for each in stats.get("parts", ())),
+        "backward_parts": stats["backward_parts"],
         "reasons": [(each["code"], each["sentence"]) for each in stats["reasons"]],
     }
 
@@ -405,7 +451,17 @@ def differs_between_ranks(tensor: torch.Tensor) -> bool:
     )
 
 
-def train(name: str, way: str, steps: int = STEPS) -> dict[str, Any]:
+def train(
+    name: str,
+    way: str,
+    steps: int = STEPS,
+    part_bytes: int = 0,
+    options: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """`part_bytes`: of a part of the backward run; 0: as the product divides it. `options`: of the wrappers."""
+    torchjanus._core.testing.force_backward_parts(part_bytes)
+    WRAPPER_OPTIONS.clear()
+    WRAPPER_OPTIONS.update(options or {})
     eager, ours = Run(name, "eager"), None
     for number in range(steps):
         eager.take_step(number)

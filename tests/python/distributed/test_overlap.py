@@ -1,0 +1,87 @@
+"""The backward run is divided, so that the ranks share the first gradients while the last are computed."""
+
+import pytest
+import torch.distributed
+from test_training import expect_training
+
+pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="no torch.distributed")
+
+SMALL = 300  # bytes of gradients in a part, where that is forced
+OPTIONS = {
+    "plain": {},
+    "static": {"static_graph": True},
+    "views": {"gradient_as_bucket_view": True},
+    "unused": {"find_unused_parameters": True},
+    "small buckets": {"bucket_cap_mb": 1e-4},
+}
+
+
+def expect_parts(found):
+    for each in found:
+        divided = [of["backward_parts"] for of in each["modules"] + each["asked"]]
+        assert max(divided) > 1, each
+
+
+def test_the_first_bucket_is_shared_before_the_last_part_begins(ranks):
+    """Large gradients are divided without being asked: buckets of 1 MiB and of 25."""
+    for each in ranks.run("rank_overlap:events", width=400):
+        assert each["backward_parts"] == 2, each
+        assert each["events"].index("bucket 0") < each["events"].index("part"), each
+        assert each["events"][-1] != "part", each
+
+
+def test_off_by_its_switch(ranks):
+    for each in ranks.run("rank_overlap:events", width=400, switched_off=True):
+        assert each["backward_parts"] == 1 and "part" not in each["events"], each
+
+
+def test_small_gradients_are_not_divided(ranks):
+    for each in ranks.run("rank_overlap:events", width=100):
+        assert each["backward_parts"] == 1 and "part" not in each["events"], each
+
+
+def test_one_process_alone_is_not_divided(ranks):
+    (each,) = ranks.run("rank_overlap:events", ranks=1, width=400)
+    assert each["backward_parts"] == 1 and "part" not in each["events"], each
+
+
+@pytest.mark.parametrize("name", ["residual", "gpt", "lenet", "lstm", "gan", "accumulated"])
+def test_trainings_in_parts(ranks, name):
+    found = ranks.run("rank_programs:train", name=name, way="step", part_bytes=SMALL)
+    expect_training(found)
+    expect_parts(found)
+
+
+@pytest.mark.parametrize("name", ["leaves_alone", "sides", "trees"])
+def test_branches_and_recursion_in_parts(ranks, name):
+    """They may be one node of the backward graph."""
+    expect_training(ranks.run("rank_programs:train", name=name, way="step", part_bytes=SMALL))
+
+
+@pytest.mark.parametrize("name", ["residual", "gpt"])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_options_of_the_wrapper(ranks, name, options):
+    found = ranks.run(
+        "rank_programs:train",
+        name=name,
+        way="inside",
+        part_bytes=SMALL,
+        options=OPTIONS[options],
+    )
+    expect_training(found)
+    expect_parts(found)
+
+
+@pytest.mark.parametrize("name", ["twice", "second_order"])
+@pytest.mark.parametrize("part_bytes", [0, SMALL])
+def test_gradients_taken_otherwise(ranks, name, part_bytes):
+    found = ranks.run("rank_programs:train", name=name, way="inside", part_bytes=part_bytes)
+    expect_training(found)
+    if part_bytes:
+        expect_parts(found)
+
+
+def test_four_ranks(ranks):
+    found = ranks.run("rank_programs:train", ranks=4, name="gpt", way="step", part_bytes=SMALL)
+    expect_training(found)
+    expect_parts(found)
