@@ -9,7 +9,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import torch
 import torchjanus
-from torch import nn
+from torch import distributed, nn
 
 STEPS = 8
 
@@ -45,7 +45,9 @@ def events(width: int, switched_off: bool = False) -> dict[str, Any]:
         ours = DistributedDataParallel(torchjanus.function(inner))
         happened: list[str] = []
 
-        def shared(group: Any, bucket: Any) -> Any:
+        def shared(
+            group: Any, bucket: distributed.GradBucket
+        ) -> torch.futures.Future[torch.Tensor]:
             happened.append(f"bucket {bucket.index()}")
             return allreduce_hook(group, bucket)
 

@@ -59,13 +59,13 @@ using Names = std::vector<std::string>;
 constexpr std::string_view kTwoLayers = R"(
 graph @backward(%x: f64[2,3], %w: f64[3,3], %h: f64[2,3], %v: f64[3,3], %d: f64[2,3]) {
   %ht = transpose %h {dim0=0, dim1=1} : f64[3,2]
-  %dv = matmul %ht, %d : f64[3,3]
+  %dv = mm %ht, %d : f64[3,3]
   %vt = transpose %v {dim0=0, dim1=1} : f64[3,3]
-  %dh = matmul %d, %vt : f64[2,3]
+  %dh = mm %d, %vt : f64[2,3]
   %hh = mul %h, %h : f64[2,3]
   %da = mul %dh, %hh : f64[2,3]
   %xt = transpose %x {dim0=0, dim1=1} : f64[3,2]
-  %dw = matmul %xt, %da : f64[3,3]
+  %dw = mm %xt, %da : f64[3,3]
   return %dv, %dw
 })";
 
@@ -96,9 +96,9 @@ TEST(DivideBackward, ViewsAreMadeAgain) {
 graph @backward(%x: f64[2,3], %d: f64[2,3]) {
   %e = exp %d : f64[2,3]
   %et = transpose %e {dim0=0, dim1=1} : f64[3,2]
-  %da = matmul %et, %x : f64[3,3]
+  %da = mm %et, %x : f64[3,3]
   %s = mul %da, %da : f64[3,3]
-  %db = matmul %s, %et : f64[3,2]
+  %db = mm %s, %et : f64[3,2]
   return %da, %db
 })");
   const auto parts = divide_backward(whole, {{0}, {1}}, Leaves(2));
@@ -196,7 +196,7 @@ TEST(BucketsOf, AreLargerWhereThereWouldBeTooMany) {
   const BucketLimits limits = {.first = 1, .rest = 1, .most = 3};
   const std::vector<size_t> order = {4, 3, 2, 1, 0};
   EXPECT_EQ(buckets_of(order, std::vector<int64_t>(5, 10), limits),
-            (std::vector<Bucket>{{4}, {3, 2}, {1, 0}}));
+            (std::vector<Bucket>{{4}, {3, 2, 1}, {0}}));
 }
 
 }  // namespace
