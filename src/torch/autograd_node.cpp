@@ -433,7 +433,8 @@ autograd::edge_list edges_of(const GradientGraph& graph, std::span<const Slot> i
 /// Whether the backward run is given in parts to those who wait for gradients. `hooked`: somebody
 /// does, as DistributedDataParallel, which has hooks where gradients are accumulated.
 bool divide(const Ways& ways, const autograd::edge_list& edges, bool hooked) {
-  if (ways.apart || ways.order.empty() || options().is_disabled(kBucketedBackwardSwitch.name)) return false;
+  if (ways.apart || ways.order.empty() || options().is_disabled(kBucketedBackwardSwitch.name))
+    return false;
   if (forced_part_bytes == 0 && !(hooked && trains_with_others())) return false;
   std::vector<bool> leaves;
   for (const Edge& edge : edges)
