@@ -1,6 +1,7 @@
 """The command line: `torchjanus run [--explain] SCRIPT ARGS…` runs a script with its loops as graphs."""
 
 import argparse
+import contextlib
 import importlib.machinery
 import importlib.util
 import os
@@ -11,8 +12,12 @@ import time
 import types
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import __version__, child_program, children, importing, ranks, report, spawned
+
+if TYPE_CHECKING:
+    from . import data_parallel
 
 _INTERRUPTED = -1  # by Ctrl-C: no exit code
 
@@ -37,10 +42,51 @@ def parser() -> argparse.ArgumentParser:
         help="at the end, write counters as JSON; a process that the program starts writes FILE.<its number>, and "
         "of several ranks each writes its own: s.rank1.json for s.json",
     )
+    _add_data_parallel(run)
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
     run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
     run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
     return whole
+
+
+def _add_data_parallel(run: argparse.ArgumentParser) -> None:
+    group = run.add_argument_group(
+        "training by several processes",
+        "torchrun --nproc-per-node=2 -m torchjanus run --data-parallel SCRIPT",
+    )
+    group.add_argument(
+        "--data-parallel",
+        action="store_true",
+        help="for a script that knows nothing of processes: parameters from rank 0, gradients averaged, loaders that "
+        "shuffle divided among the ranks, files by torch.save from rank 0",
+    )
+    group.add_argument(
+        "--split-batches",
+        action="store_true",
+        help="divide the batches of such loaders too, so that the ranks together take the script's steps",
+    )
+    group.add_argument(
+        "--shard-sequential", action="store_true", help="divide loaders that don't shuffle too"
+    )
+    group.add_argument(
+        "--print-from", choices=("0", "all"), default="0", help="which ranks print; 0 if not given"
+    )
+
+
+def _start_data_parallel(options: argparse.Namespace) -> "data_parallel.DataParallel | None":
+    """None where a single process trains alone."""
+    if not options.data_parallel or ranks.is_alone():
+        return None
+    if "PYTHONHASHSEED" not in os.environ:  # sets of texts have to have one order on all ranks
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, sys.orig_argv)
+    from . import data_parallel
+
+    return data_parallel.DataParallel(
+        split_batches=options.split_batches,
+        shard_sequential=options.shard_sequential,
+        print_from=options.print_from,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,20 +102,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: The script's own, or for a wrong command line.
     """
     options = parser().parse_args(arguments)
+    if options.data_parallel and not ranks.are_launched():
+        print(
+            "torchjanus: --data-parallel: RANK and WORLD_SIZE are not set; start it by a launcher: "
+            "torchrun --nproc-per-node=2 -m torchjanus run --data-parallel SCRIPT",
+            file=sys.stderr,
+        )
+        return 2
     process, start = os.getpid(), time.perf_counter()
     stats, folder = options.stats and ranks.own_file(options.stats), None
     if stats is None and options.explain:
         folder = tempfile.mkdtemp(prefix="torchjanus")
         stats = Path(folder, "stats")
     files = children.StatsFiles(stats) if stats else None
+    parallel = _start_data_parallel(options)
     try:
-        code = _run(options.script, options.arguments, stats, is_module=options.module)
+        with parallel or contextlib.nullcontext():
+            code = _run(options.script, options.arguments, stats, is_module=options.module)
+            if parallel:
+                parallel.exit_code = code
     finally:
         if options.explain and files:
             sys.stdout.flush()
             took = time.perf_counter() - start
             told = report.explain_all(took, files.told_by_children())
-            sys.stderr.write(f"{ranks.headline()}{told}\n")  # at once: other ranks write, too
+            shared = parallel.report() if parallel else ""
+            sys.stderr.write(
+                f"{ranks.headline()}{shared}{told}\n"
+            )  # at once: other ranks write, too
         if files:
             files.write()
         if folder is not None and os.getpid() == process:  # a forked process leaves by here, too

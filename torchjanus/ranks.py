@@ -6,10 +6,19 @@ from pathlib import Path
 
 def _place() -> tuple[int, int] | None:
     """This process's rank, and how many there are; None: it is the only one."""
-    rank, size = (os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE"))
-    if not (rank.isdecimal() and size.isdecimal()) or int(size) < 2:
+    if not are_launched() or int(os.environ["WORLD_SIZE"]) < 2:
         return None
-    return int(rank), int(size)
+    return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+def are_launched() -> bool:
+    """Whether a launcher has said which rank this process is."""
+    return all(os.environ.get(name, "").isdecimal() for name in ("RANK", "WORLD_SIZE"))
+
+
+def is_alone() -> bool:
+    """Whether this process is the only one of its program."""
+    return _place() is None
 
 
 def own_file(file: Path) -> Path:

@@ -51,6 +51,7 @@ void register_special_callables() {
       optimizer_callables,
       recurrent_callables,
       sharding_callables,
+      shared_gradient_callables,
       tensor_callables,
   };
   register_callables(tables);

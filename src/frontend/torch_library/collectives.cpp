@@ -1,6 +1,6 @@
 // The functions of torch.distributed that communicate, and the modules of torch that do between
 // their own `forward` and that of the module within. They are made by Python, under the names that
-// users know.
+// users know. So are the hooks by which `torchjanus run --data-parallel` averages gradients.
 #include <algorithm>
 
 #include "frontend/core/interpreter.h"
@@ -82,6 +82,16 @@ std::span<const SpecialCallable> sharding_callables() {
   static constexpr SpecialCallable table[] = {
       communicates<"torch.distributed.fsdp.FullyShardedDataParallel.forward">,
       communicates<"torch.distributed.fsdp._fully_shard._fsdp_state.FSDPState._pre_forward">,
+  };
+  return table;
+}
+
+std::span<const SpecialCallable> shared_gradient_callables() {
+  if (PyDict_GetItemString(PyImport_GetModuleDict(), "torchjanus.shared_gradients") == nullptr)
+    return {};
+  static constexpr SpecialCallable table[] = {
+      communicates<"torchjanus.shared_gradients.SharedGradients.after_accumulation">,
+      communicates<"torchjanus.shared_gradients.SharedGradients.before_step">,
   };
   return table;
 }

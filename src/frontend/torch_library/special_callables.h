@@ -20,6 +20,7 @@ std::span<const SpecialCallable> module_callables();
 std::span<const SpecialCallable> optimizer_callables();
 std::span<const SpecialCallable> recurrent_callables();
 std::span<const SpecialCallable> sharding_callables();
+std::span<const SpecialCallable> shared_gradient_callables();
 std::span<const SpecialCallable> tensor_callables();
 
 /// Implements call_decorated() of core/operations.h.

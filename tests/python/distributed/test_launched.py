@@ -1,13 +1,11 @@
 """Programs that torchrun starts: `torchrun --nproc-per-node=2 -m torchjanus run train.py`."""
 
 import json
-import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
 import torch.distributed
+from launched import launched
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="no torch.distributed")
 
@@ -46,29 +44,14 @@ PROGRAM = """
     sys.stdout.flush()
     dist.destroy_process_group()
 """
-SECONDS = 100
-
-
-def launched(folder, *command):
-    """What the ranks have printed, each line once sorted, and what they wrote to stderr."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-        + [*command, "train.py"],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        cwd=folder,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"},
-    )
-    assert ended.returncode == 0, ended.stderr
-    return sorted(ended.stdout.splitlines()), ended.stderr
 
 
 def test_each_rank_trains_and_reports(tmp_path):
     (tmp_path / "train.py").write_text(textwrap.dedent(PROGRAM))
-    expected, _ = launched(tmp_path)
+    expected, _ = launched(tmp_path, "train.py")
     found, said = launched(
-        tmp_path, "-m", "torchjanus", "run", "--explain", "--stats", "counters.json"
+        tmp_path,
+        *("-m", "torchjanus", "run", "--explain", "--stats", "counters.json", "train.py"),
     )
     assert found == expected and all("True" in each for each in found)
     files = sorted(each.name for each in tmp_path.glob("*.json"))
