@@ -8,7 +8,7 @@ TORCH    := 2.13.0
 PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libzstd-dev zlib1g-dev \
             libgtest-dev libgmock-dev ccache python3-venv dataset-fashion-mnist
 JOBS     ?= $(shell nproc)
-BENCHMARKS := programs overheads ablation coexecution lazy_ablation growth threads recurrent kernels state oracles
+BENCHMARKS := programs overheads ablation coexecution lazy_ablation distributed growth threads recurrent kernels state oracles
 
 .PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
 
@@ -176,6 +176,10 @@ bench-coexecution: build
 # What each part of lazy execution brings.
 bench-lazy_ablation: build
 	$(BIN)/python benchmarks/lazy_ablation.py $(KEPT)
+
+# Two processes beside one, with and without overlap; steps on more ranks are simulated.
+bench-distributed: build
+	$(BIN)/python benchmarks/distributed.py $(KEPT)
 
 # How generation, entry and steps grow with the program's size; a plot beside the results.
 bench-growth: build

@@ -4,6 +4,8 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import scaling
+
 Row = Mapping[str, Any]
 Column = Callable[[Row], str]
 
@@ -157,6 +159,52 @@ def coexecution(rows: Sequence[Row]) -> str:
 
     modes = dict.fromkeys(name for row in rows for name in row["modes"])
     return table({"program": title, **{f"{name}, ms": cell(name) for name in modes}}, rows)
+
+
+def distributed(rows: Iterable[Row]) -> str:
+    """A line for each system and way; each of its cells says why, if there is no figure."""
+
+    def ways() -> Iterable[Row]:
+        for row in rows:
+            for system, found in row["systems"].items():
+                for overlap in ("on", "off"):
+                    names = {"title": row["title"], "system": system, "overlap": overlap}
+                    yield names | {"one": found["one"], "two": found[overlap], "of": row}
+
+    def of_both(figure: Callable[[Row, Row], str]) -> Column:
+        def cell(way: Row) -> str:
+            fails = "problem" in way["one"] or "problem" in way["two"]
+            return "–" if fails else figure(way["one"], way["two"])
+
+        return cell
+
+    def exposed(way: Row) -> str:
+        if "problem" in way["two"]:
+            return "–"
+        network = scaling.delayed(scaling.Network(**way["of"]["network"]))
+        transfers = way["two"]["timeline"]["transfers"]
+        whole = sum(network(size) for _, size, _ in transfers)
+        return f"{way['two']['delayed_ms'] - way['two']['ms']:.1f} of {whole:.1f}"
+
+    def simulated(way: Row) -> str:
+        if "problem" in way["two"]:
+            return "–"
+        network = scaling.delayed(scaling.Network(**way["of"]["network"]))
+        return f"{scaling.step_ms(way['two']['timeline'], network):.1f}"
+
+    columns: dict[str, Column] = {
+        "program": title,
+        "system": lambda way: way["system"],
+        "overlap": lambda way: way["overlap"],
+        "one process, ms": lambda way: way["one"].get("problem") or f"{way['one']['ms']:.1f}",
+        "two, no delay": lambda way: way["two"].get("problem") or f"{way['two']['ms']:.1f}",
+        "two, delayed": of_both(lambda one, two: f"{two['delayed_ms']:.1f}"),
+        "simulated": simulated,
+        "exposed ms": exposed,
+        "scale factor, no delay": of_both(lambda one, two: f"{one['ms'] / two['ms']:.2f}"),
+        "delayed": of_both(lambda one, two: f"{one['ms'] / two['delayed_ms']:.2f}"),
+    }
+    return table(columns, ways(), names=3)
 
 
 def growth(rows: Mapping[str, Row]) -> str:

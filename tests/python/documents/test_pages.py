@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_readme_is_short():
 def benchmarks(monkeypatch):
     """The modules of the folder that need no torch."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    names = ("record", "tables", "page")
+    names = ("record", "tables", "page", "scaling", "line_chart")
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
     yield {name: importlib.import_module(name) for name in names}
@@ -65,6 +66,10 @@ OVERHEADS = {
     "first_graph_again_ms": 50.0, "kernels_ms": [5.0, 7.0],
 }  # fmt: skip
 SIZE = {"size": 20, "generation_ms": 80.0, "entry_us": 40.0, "eager_ms": 6.0, "converted_ms": 2.0}
+WAY = {
+    "ms": 60.0, "delayed_ms": 70.0,
+    "timeline": {"step_ms": 60.0, "transfers": [[10.0, 1000000, None], [50.0, 1000000, None]]},
+}  # fmt: skip
 ROWS = {
     "programs": {"lenet": PROGRAM},
     "ablation": [{"title": "LeNet", "ms": {"eager": 2.0, "base": 1.0, "+unroll": 0.5}}],
@@ -73,6 +78,10 @@ ROWS = {
         "ms": {"eager": 6.0, "torchjanus": 4.0}, "out": {"torch.compile (step)": "wrong"},
     }],
     "lazy_ablation": [{"title": "LeNet", "ms": {"eager": 2.0, "lazy": 1.0, "no fusion": 1.5}}],
+    "distributed": [{
+        "title": "LeNet", "network": {"latency_us": 0.0, "gigabits": 0.4},
+        "systems": {"eager": {"one": {"ms": 48.0}, "on": WAY, "off": {"problem": "fails"}}},
+    }],
     "growth": {"depth": {"title": "layers", "sizes": [SIZE]}},
     "overheads": {"programs": [OVERHEADS], "alone": {"an assumption more": "2 ns"}},
     "threads": [
@@ -110,6 +119,8 @@ def test_page_has_a_table_of_every_benchmark(benchmarks, tmp_path):
         "| LeNet | 3.0 | 2.0 | 30 | 20 |",
         "| LeNet | 2.00 | 1.00 (2.00 ×) | 0.50 (4.00 ×) |",
         "| gpt2 | 6.0 | wrong | 4.0 (1.50 ×) |",
+        "| LeNet | eager | on | 48.0 | 60.0 | 70.0 | 80.0 | 10.0 of 40.0 | 0.80 | 0.69 |",
+        "| LeNet | eager | off | 48.0 | fails | – | – | – | – | – |",
         "| 20 | 80 | 40 | 6.00 | 2.00 | 3.00 × |",
         "| LeNet | 20 | 30 | 1.02 | 80 | 50 | 2 | 6.0 |",
         "| LeNet | 2.000 | 1.000 | 2.00 × | 2.00 × |",
@@ -117,6 +128,30 @@ def test_page_has_a_table_of_every_benchmark(benchmarks, tmp_path):
         "| modules | 10 | 9 | 1 | 0 | 0 | 0 |",
     ):
         assert line in text
+
+
+def test_steps_on_more_ranks(benchmarks):
+    """A transfer waits for the one before it, and the program for those that it asks for."""
+    scaling = benchmarks["scaling"]
+    network = scaling.Network(latency_us=1000, gigabits=0.008)  # a byte is a microsecond
+    assert scaling.delayed(network)(1000) == 2.0
+    assert scaling.ring(2, network)(1000) == 2 + 1.0
+    assert scaling.tree(8, network)(1000) == 6 + 2.0
+    transfers = [(0.0, 5000, 1.0), (10.0, 1000, None), (11.0, 2000, None)]
+    # The first is waited for until 6: 5 later than measured. The others end at 17 and 20, with 16 to be waited from.
+    assert (
+        scaling.step_ms({"step_ms": 20, "transfers": transfers}, lambda size: size / 1000 + 1)
+        == 20 + 9
+    )
+    factors = dict(scaling.scale_factors(20, {"step_ms": 20, "transfers": []}))
+    assert set(factors) == {2**power for power in range(3, 13)} and set(factors.values()) == {1.0}
+
+
+def test_picture_of_many_ranks(benchmarks):
+    picture = ElementTree.fromstring(benchmarks["page"].scale_factors(ROWS["distributed"]))
+    texts = [each.text for each in picture.iter() if each.tag.endswith("text")]
+    assert {"LeNet", "ranks", "scale factor", "eager, overlap on", "8", "2,048"} <= {*texts}
+    assert "eager, overlap off" not in texts
 
 
 def test_table_of_a_benchmark_that_was_not_run_is_left_out(benchmarks, tmp_path):
