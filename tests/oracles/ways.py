@@ -13,9 +13,9 @@ class Converted:
     """As a function that is converted."""
 
     calls = 3  # one profiled, one that makes the graph, one that finds it
-    scope = (
-        contextlib.nullcontext
-    )  # of a call, with what makes its arguments and looks at its results
+    dtype = torch.float32  # of modules
+    # Of a call, with what makes its arguments and looks at its results.
+    scope = contextlib.nullcontext
 
     def __init__(self, step: Callable[..., Any]) -> None:
         self.function = torchjanus.function(step, profile_runs=1)
@@ -38,7 +38,7 @@ class Lazily:
     """With its operators noted; all of a call run at its scope's end."""
 
     calls = 9  # some at once as what they are called with is new, three times one by one, then as a graph
-    dtype = torch.float64  # gradients of attention lose more in float32 than the tolerance
+    dtype = torch.float64  # in float32, gradients of attention lose more than the tolerance
     scope = torchjanus.lazy
 
     def __init__(self, step: Callable[..., Any]) -> None:
