@@ -19,6 +19,7 @@ from . import (
     contexts,  # noqa: F401  (what graphs run for contextlib.ExitStack)
     draws,  # noqa: F401  (what graphs need to know of torch)
     inference,  # noqa: F401
+    kernel_names,  # noqa: F401
     leaves,  # noqa: F401
     meta,
     module_hooks,  # noqa: F401  (what graphs run for backward hooks of modules)

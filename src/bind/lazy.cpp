@@ -77,6 +77,7 @@ bool is_pending(nb::handle tensor) {
 
 void bind_lazy(nb::module_& module) {
   watch_torch_methods();
+  module.def("kernel_names_changed", speculate::kernel_names_changed);
   module.def("begin_lazy", begin_lazy);
   module.def("end_lazy", lazy::end);
   module.def("synchronize", synchronize);

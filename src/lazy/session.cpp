@@ -200,7 +200,7 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
     remember(std::move(finished));
     return true;
   }
-  kind->came_again = true;
+  if (!std::exchange(kind->came_again, true)) --kinds_that_came_once_;
   if (!may_wait(*kind, stack)) return false;
   end_cycle_before(*kind);
   append(*kind, stack, arguments);
@@ -243,12 +243,12 @@ CallKind* Session::known_kind() {
   return nullptr;
 }
 
-/// Kinds that came once are forgotten now and then: a program may have other sizes in each
+/// Kinds that came once are forgotten when they are many: a program may have other sizes in each
 /// iteration.
 void Session::remember(std::unique_ptr<CallKind> kind) {
-  constexpr size_t kMostNewKinds = 8192;  // chosen, not measured: about 24 MiB
-  if (++new_kinds_ > kMostNewKinds) {
-    new_kinds_ = 0;
+  constexpr size_t kMostKindsThatCameOnce = 8192;  // chosen, not measured: about 24 MiB
+  if (++kinds_that_came_once_ > kMostKindsThatCameOnce) {
+    kinds_that_came_once_ = 1;
     for (auto& [hash, same_hash] : kinds_)
       std::erase_if(same_hash, [](const auto& each) { return !each->came_again; });
     std::erase_if(kinds_, [](const auto& each) { return each.second.empty(); });

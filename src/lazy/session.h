@@ -160,7 +160,7 @@ class Session {
   PendingCalls pending_;
   MadeStorages made_;
   std::unordered_map<uint64_t, std::vector<std::unique_ptr<CallKind>>> kinds_;
-  size_t new_kinds_ = 0;  ///< since those were forgotten that came once
+  size_t kinds_that_came_once_ = 0;
   CallParts parts_;
   std::unique_ptr<SegmentCache> segments_;
   /// What the runner works on.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "python/object.h"
 
@@ -26,16 +27,17 @@ constexpr std::string_view kKeys[] = {
     "CompositeImplicitAutograd",
 };
 
+/// Whether there are other names than when they were looked through.
+bool have_changed = true;
+
 /// The set in which torch keeps the names of all kernels in Python, such as "aten/sin/CPU". Null if
 /// this torch has none.
-PyObject* registered_names() {
-  static PyObject* const names = [] {
-    const auto library = python::Object::steal(PyImport_ImportModule("torch.library"));
-    PyObject* const found = library ? PyObject_GetAttrString(library.get(), "_impls") : nullptr;
-    if (found == nullptr) PyErr_Clear();
-    return found != nullptr && PySet_Check(found) ? found : nullptr;
-  }();
-  return names;
+python::Object registered_names() {
+  const auto library = python::Object::steal(PyImport_ImportModule("torch.library"));
+  auto names =
+      python::Object::steal(library ? PyObject_GetAttrString(library.get(), "_impls") : nullptr);
+  PyErr_Clear();
+  return names && PyAnySet_Check(names.get()) ? std::move(names) : python::Object();
 }
 
 /// "a kernel in Python for aten/sin", if that is what the name says; else empty.
@@ -65,14 +67,13 @@ std::string first_replaced(PyObject* names) {
 
 }  // namespace
 
+void kernel_names_changed() { have_changed = true; }
+
 const char* replaced_kernel() {
-  static Py_ssize_t count = 0;  // that were looked through
   static std::string* const replaced = new std::string;
-  PyObject* const names = registered_names();
-  if (names == nullptr) return nullptr;
-  if (PySet_GET_SIZE(names) != count) {
-    *replaced = first_replaced(names);
-    count = PySet_GET_SIZE(names);
+  if (std::exchange(have_changed, false)) {
+    const python::Object names = registered_names();
+    *replaced = names ? first_replaced(names.get()) : std::string();
   }
   return replaced->empty() ? nullptr : replaced->c_str();
 }

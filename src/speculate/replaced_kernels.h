@@ -4,6 +4,10 @@
 
 namespace janus::speculate {
 
+/// Somebody has registered a kernel in Python, or taken one away (torchjanus/kernel_names.py).
+/// Needs the GIL.
+void kernel_names_changed();
+
 /// For reports ("a kernel in Python for aten/sin"); null if there is none. Needs the GIL.
 const char* replaced_kernel();
 

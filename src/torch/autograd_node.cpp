@@ -1,5 +1,7 @@
 // The C++ autograd node behind the results of a converted function: it keeps what the backward
 // graph needs and runs it when backward() reaches it.
+#include <ATen/LegacyBatchedTensorImpl.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
@@ -193,17 +195,57 @@ class GraphBackward final : public autograd::Node {
   }
 
   variable_list apply_whole(const Way& way, const variable_list& gradients) {
+    if (const auto level = batch_level(gradients)) return apply_batched(way, gradients, *level);
     return !c10::GradMode::is_enabled()         ? run_backward(way, gradients)
            : way.graph->recomputed() != nullptr ? apply_differentiably(way, gradients)
                                                 : apply_once(way, gradients);
   }
 
-  /// With create_graph everything is computed here, and the other nodes hand it out.
+  /// Of batched gradients, as `torch.autograd.grad(is_grads_batched=True)` gives them.
+  static std::optional<int64_t> batch_level(const variable_list& gradients) {
+    for (const at::Tensor& each : gradients) {
+      TORCH_CHECK(!each.key_set().has(c10::DispatchKey::FuncTorchBatched),
+                  "torchjanus: torch.func can't differentiate a call that ran before");
+      if (!at::isBatchedTensor(each)) continue;
+      const at::BatchDimsRef dims = at::unsafeGetBatchedImpl(each)->bdims();
+      TORCH_CHECK(dims.size() == 1, "torchjanus: gradients are batched within batches");
+      return dims.front().level();
+    }
+    return std::nullopt;
+  }
+
+  /// One sample after the other.
+  variable_list apply_batched(const Way& way, const variable_list& gradients, int64_t level) {
+    const auto sample = [](const at::Tensor& gradient, int64_t number) {
+      const auto* batched = at::maybeGetBatchedImpl(gradient);
+      if (batched == nullptr) return gradient;
+      return batched->value().select(batched->bdims().front().dim(), number);
+    };
+    const auto* first = at::maybeGetBatchedImpl(*std::ranges::find_if(
+        gradients, [](const auto& each) { return at::isBatchedTensor(each); }));
+    const int64_t count = first->value().size(first->bdims().front().dim());
+    std::vector<std::vector<at::Tensor>> by_target(target_count(way));
+    for (int64_t number = 0; number < count; ++number) {
+      variable_list own;
+      for (const at::Tensor& gradient : gradients) own.push_back(sample(gradient, number));
+      const variable_list made = apply_whole(way, own);
+      for (size_t i = 0; i < made.size(); ++i)
+        if (made[i].defined()) by_target[i].push_back(made[i]);
+    }
+    variable_list stacked(by_target.size());
+    for (size_t i = 0; i < stacked.size(); ++i)
+      if (!by_target[i].empty())
+        stacked[i] = at::makeBatched(at::stack(by_target[i]), {at::BatchDim(level, 0)});
+    return stacked;
+  }
+
+  /// With create_graph, and of batched gradients, everything is computed here, and the other nodes
+  /// hand it out.
   variable_list apply_first_part(const variable_list& gradients, const std::vector<bool>& given) {
     GradientGraph& graph = *whole_.graph;
     auto handed = std::make_unique<HandedOn>();
     handed->is_reached = reached_from(whole_, given);
-    handed->is_complete = c10::GradMode::is_enabled();
+    handed->is_complete = c10::GradMode::is_enabled() || batch_level(gradients).has_value();
     if (handed->is_complete) {
       handed->gradients = apply_whole(whole_, gradients);
     } else {
@@ -430,16 +472,25 @@ autograd::edge_list edges_of(const GradientGraph& graph, std::span<const Slot> i
   return edges;
 }
 
-/// Whether the backward run is given in parts to those who wait for gradients. `hooked`: somebody
-/// does, as DistributedDataParallel, which has hooks where gradients are accumulated.
-bool divide(const Ways& ways, const autograd::edge_list& edges, bool hooked) {
+/// The node that adds to a leaf's gradient; null if the edge leads elsewhere.
+const autograd::AccumulateGrad* accumulator_at(const Edge& edge) {
+  return dynamic_cast<const autograd::AccumulateGrad*>(edge.function.get());
+}
+
+/// Whether somebody waits there for gradients that are complete, as DistributedDataParallel does.
+bool is_waited_for(const Edge& edge) {
+  const auto* const accumulator = accumulator_at(edge);
+  return accumulator != nullptr && !accumulator->post_hooks().empty();
+}
+
+/// Whether the backward run is given in parts to those who wait for gradients.
+bool divide(const Ways& ways, const autograd::edge_list& edges) {
   if (ways.apart || ways.order.empty() || options().is_disabled(kBucketedBackwardSwitch.name))
     return false;
-  if (forced_part_bytes == 0 && !(hooked && trains_with_others())) return false;
+  const bool is_wanted = std::ranges::any_of(edges, is_waited_for) && trains_with_others();
+  if (forced_part_bytes == 0 && !is_wanted) return false;
   std::vector<bool> leaves;
-  for (const Edge& edge : edges)
-    leaves.push_back(edge.is_valid() &&
-                     dynamic_cast<const autograd::AccumulateGrad*>(edge.function.get()) != nullptr);
+  for (const Edge& edge : edges) leaves.push_back(accumulator_at(edge) != nullptr);
   ways.whole->divide(ways.order, leaves);
   return !ways.whole->parts().empty();
 }
@@ -476,7 +527,7 @@ void attach_node(const Ways& ways, std::span<const Slot> inputs,
   std::vector<bool> wanted;
   for (const Edge& edge : edges) wanted.push_back(edge.is_valid());
   std::vector<c10::intrusive_ptr<BucketBackward>> chain;
-  if (divide(ways, edges, hooked))
+  if (divide(ways, edges))
     chain = make_chain(ways, hooked, edges);
   else if (hooked)
     put_in_order(edges, ways.order);

@@ -224,12 +224,14 @@ void GradientGraph::find_leaves(const Graph& forward, size_t saved_count) {
     leaf_of_input_.push_back(leaf == targets.end()
                                  ? std::nullopt
                                  : std::optional(static_cast<size_t>(leaf - targets.begin())));
+    knows_leaves_ &= !passes::may_be_other_view(saved, targets);
   }
   leaf_of_input_.resize(saved_count + results_.size());
 }
 
 void GradientGraph::divide(const std::vector<size_t>& order, const std::vector<bool>& leaves) {
   std::call_once(divided_, [&] {
+    if (!knows_leaves_) return;
     const int64_t forced = forced_part_bytes;
     passes::BucketLimits limits = kPartLimits;
     if (forced > 0) limits.first = limits.rest = forced;
@@ -250,7 +252,7 @@ execute::Program& GradientGraph::part(size_t number) {
   const std::lock_guard lock(mutex_);
   const ops::DefaultDtype scope(default_dtype_);
   std::unique_ptr<execute::Program>& program = part_programs_[number];
-  if (!program) program = compiled(std::move(parts_[number].graph), nullptr);
+  if (!program) program = compiled(passes::copied(parts_[number].graph), nullptr);
   return *program;
 }
 

@@ -134,8 +134,9 @@ class GradientGraph {
   std::unique_ptr<execute::Program> backward_, program_;
   /// For each input of the backward run the target whose memory it is.
   std::vector<std::optional<size_t>> leaf_of_input_;
+  bool knows_leaves_ = true;  ///< no other input may lie in a target's memory
   std::once_flag divided_;
-  std::vector<passes::BackwardPart> parts_;  ///< the graphs are gone when they are compiled
+  std::vector<passes::BackwardPart> parts_;
   std::vector<std::unique_ptr<execute::Program>> part_programs_;
   std::atomic<size_t> part_count_ = 1;
   size_t value_count_ = 0;

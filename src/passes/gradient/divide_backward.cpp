@@ -29,6 +29,9 @@ bool is_view(const Node& node) {
          node.output()->type.dtype == node.inputs.front()->type.dtype;
 }
 
+/// Whether its results may be views of its operands.
+bool may_be_view(const Node& node) { return node.op->is(Trait::view) || node.op == &op::opaque; }
+
 /// Whether each part that uses it makes it for itself.
 bool is_made_again(const Node& node) {
   if (!node.op->is(Trait::pure) || node.op->is(Trait::random) || !node.blocks.empty()) return false;
@@ -80,9 +83,16 @@ class Division {
 
   bool can_be_divided() const {
     bool can = graph::symbols_given_in(graph_.body()).empty();
-    for (const Node* node : graph_.body().nodes) can &= !node->outputs.empty();
+    for (const Node* node : graph_.body().nodes)
+      can &= !node->outputs.empty() && !is_other_view_of_leaf(*node);
     graph::for_each_node(graph_.body(), [&](const Node& node) { can &= !has_place(node); });
     return can;
+  }
+
+  bool is_other_view_of_leaf(const Node& node) const {
+    return may_be_view(node) && !is_view(node) &&
+           std::ranges::any_of(node.inputs,
+                               [&](const Value* input) { return leaf_.contains(viewed(input)); });
   }
 
   void note_live(const Value* value) {
@@ -291,6 +301,20 @@ std::vector<Bucket> buckets_of(const std::vector<size_t>& order, const std::vect
 std::vector<BackwardPart> divide_backward(const Graph& backward, const std::vector<Bucket>& buckets,
                                           const std::vector<std::optional<size_t>>& leaf_of_input) {
   return Division(backward, buckets, leaf_of_input).run();
+}
+
+bool may_be_other_view(const Value* value, std::span<Value* const> values) {
+  std::vector<const Value*> open = {value};
+  std::unordered_set<const Value*> seen;
+  while (!open.empty()) {
+    const Value* const each = open.back();
+    open.pop_back();
+    if (!seen.insert(each).second) continue;
+    if (std::ranges::find(values, each) != values.end() && viewed(value) != each) return true;
+    if (each->definition == nullptr || !may_be_view(*each->definition)) continue;
+    for (const Value* input : each->definition->inputs) open.push_back(input);
+  }
+  return false;
 }
 
 const Value* viewed(const Value* value) {

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "graph/graph.h"
@@ -47,12 +48,16 @@ struct BackwardPart {
 /// The parts of a backward graph whose results are the gradients of the targets. `leaf_of_input`:
 /// the target whose own memory an input is. Buckets that need nothing but what those before have
 /// computed come with those before. Empty where there would be one part only, where a value of the
-/// run defines a dimension, and where parts would hand on anything but tensors and numbers.
+/// run defines a dimension, where parts would hand on anything but tensors and numbers, and where
+/// the memory of a leaf may be seen in other ways than viewed() follows.
 std::vector<BackwardPart> divide_backward(const graph::Graph& backward,
                                           const std::vector<Bucket>& buckets,
                                           const std::vector<std::optional<size_t>>& leaf_of_input);
 
 /// The value that it is a view of, of a view, and so on; else the value.
 const graph::Value* viewed(const graph::Value* value);
+/// Whether it may share the memory of one of these values in a way that viewed() does not follow:
+/// by an opaque operator, or as one of several views or of another dtype.
+bool may_be_other_view(const graph::Value* value, std::span<graph::Value* const> values);
 
 }  // namespace janus::passes

@@ -347,28 +347,61 @@ def test_anomaly_mode():
     compare(use)
 
 
-def test_saved_tensor_hooks_pack_each_value_once():
-    packed = []
-    x = inputs()
-    module = network()
-    converted = convert(module, x)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_batched_gradients(create_graph):
+    def use(module, ready, x):
+        out = ready()(*x)
+        seeds = torch.eye(out.numel(), dtype=torch.float64).reshape(-1, *out.shape)
+        parameters = list(module.parameters())
+        found = torch.autograd.grad(
+            out, parameters, seeds, is_grads_batched=True, create_graph=create_graph
+        )
+        return [each.detach() for each in found]
 
-    def pack(tensor):
-        packed.append(tensor.data_ptr())
-        return tensor
+    compare(use)
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        loss = converted(*x).square().sum()
-        loss.backward()
-    torchjanus._core.testing.force_backward_parts(0)
-    whole, undivided = list(packed), network()
-    packed.clear()
-    converted = torchjanus.function(undivided)
-    for _ in range(5):
-        converted(*x).sum().backward()
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        converted(*x).square().sum().backward()
-    assert len(whole) == len(packed)
+
+OTHER_VIEWS = {
+    "hsplit": lambda w: torch.hsplit(w, 2)[1],
+    "tensor_split": lambda w: w.tensor_split(2, 1)[1],
+    "as_strided": lambda w: w.as_strided((6, 3), (6, 1), 3),
+    "alias": lambda w: torch.ops.aten.alias(w)[:, 3:],
+    "einsum": lambda w: torch.einsum("ij->ji", w).t()[:, 3:],
+}
+
+
+@pytest.mark.parametrize("view", OTHER_VIEWS.values(), ids=OTHER_VIEWS)
+def test_parameters_read_through_other_views(view):
+    """Such a run is not divided: a later part could read what a hook has written."""
+
+    class Viewed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.first, self.second = (
+                nn.Parameter(torch.randn(6, 6, dtype=torch.float64)) for _ in range(2)
+            )
+
+        def forward(self, x):
+            return torch.tanh(torch.tanh(x @ self.first) @ view(self.second))
+
+    def run(call, module, x):
+        for _ in range(8):
+            call(x).square().sum().backward()
+        return [p.detach().clone() for p in module.parameters()]
+
+    def update(p):
+        p.data.add_(p.grad, alpha=-0.1)
+        p.grad = None
+
+    (x,) = inputs()
+    eager, ours = Viewed(), Viewed()
+    for module in (eager, ours):
+        for p in module.parameters():
+            p.register_post_accumulate_grad_hook(update)
+    converted = torchjanus.function(ours)
+    expect_same(run(converted, ours, x), run(eager, eager, x))
+    assert torchjanus.stats(converted)["hits"] > 0
 
 
 class Scaled(nn.Module):

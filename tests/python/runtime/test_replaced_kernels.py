@@ -44,6 +44,15 @@ library._destroy()
 for _ in range(4):
     assert torch.equal(step(torch.ones(3)), sin * 2 + 1)
 assert torchjanus.stats(step)["hits"] == before["hits"] + 4
+
+own = torch.library.Library("own", "DEF")
+own.define("twice(Tensor x) -> Tensor")
+own.impl("twice", lambda x: x * 2, "CPU")
+assert torch.equal(step(torch.ones(3)), sin * 2 + 1)
+own._destroy()  # as many as before, but others
+library = torch.library.Library("aten", "IMPL")
+library.impl("sin", lambda x: x * 5, "CPU")
+check(5)
 print("done")
 """
 
