@@ -4,7 +4,8 @@
 
 A mode is a way to start a program: options, environment. In its first process a program makes a few steps, and what
 it prints must be what it prints eagerly, or the mode is wrong. That process also fills the folders of compiled code.
-Then the modes take turns; each process writes how long its steps took. What is given is the mean of the second half
+Then the modes run side by side: each has half a second, in which all others are stopped, as the machine's speed changes
+within seconds. Each process writes when its steps began and ended. What is given is the mean of the second half
 of the steps, as what is lazy is computed in later steps, the least of the turns. torch.compile is used as users do: on
 the training step, or on the models. Co-executed: only torchjanus.lazy() around the training step; nothing is converted.
 Lazy: around the whole program. Both run on the program's thread alone, and with the runner's, where a choice decides
@@ -18,10 +19,12 @@ import importlib
 import json
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,44 +65,94 @@ MODES: dict[str, Mode] = {
 }
 
 
+#: Seconds that a process runs while the others are stopped.
+SLICE = 0.5
+
+
 @dataclass
 class Run:
     printed: str = ""
-    times: list[float] = field(default_factory=list)
-    ahead: dict[str, float] = field(
-        default_factory=dict
-    )  # ms a step that the runner worked, and was waited for
+    times: list[float] = field(default_factory=list)  # seconds of each step
+    # Milliseconds a step that the runner worked, and was waited for.
+    ahead: dict[str, float] = field(default_factory=dict)
     problem: str = ""  # why there are no times
 
 
-def run(program: str, mode: Mode, arguments: Iterable[str], caches: Path, limit: int) -> Run:
-    """The program in a process of its own, which is stopped when it takes longer than `limit` seconds."""
-    times = caches / "times.json"
-    ahead = caches / "ahead.json"
-    times.unlink(missing_ok=True)
-    ahead.unlink(missing_ok=True)
-    environment = {
-        **os.environ,
-        "TORCHJANUS_CACHE": str(caches / "torchjanus"),
-        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
-        "STEP_TIMES": str(times),
-        "AHEAD_TIMES": str(ahead),
-        **mode.environment,
-    }
-    command = [sys.executable, *mode.before, str(PROGRAMS / f"{program}.py"), *arguments]
-    try:
-        ran = subprocess.run(
-            command, capture_output=True, text=True, env=environment, timeout=limit
-        )
-    except subprocess.TimeoutExpired:
-        return Run(problem=f"not ready after {limit} s")
-    if ran.returncode != 0:
-        return Run(problem=f"fails: {name_of_error(ran.stderr)}")
-    seconds = json.loads(times.read_text())
-    told = json.loads(ahead.read_text()) if ahead.exists() else {}
-    return Run(
-        ran.stdout, seconds, {name: each / len(seconds) * 1e3 for name, each in told.items()}
-    )
+class Process:
+    """A program in a process, which can be stopped for a while."""
+
+    def __init__(self, program: str, mode: Mode, arguments: Iterable[str], caches: Path) -> None:
+        self.folder = tempfile.TemporaryDirectory(dir=caches)
+        self.slices: list[tuple[float, float]] = []  # when it ran
+        self.seconds = 0.0  # of these
+        environment = {
+            **os.environ,
+            "TORCHJANUS_CACHE": str(caches / "torchjanus"),
+            "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+            "STEP_TIMES": str(self.path("times")),
+            "AHEAD_TIMES": str(self.path("ahead")),
+            **mode.environment,
+        }
+        command = [sys.executable, *mode.before, str(PROGRAMS / f"{program}.py"), *arguments]
+        with self.path("printed").open("w") as out, self.path("errors").open("w") as errors:
+            self.process = subprocess.Popen(
+                command, stdout=out, stderr=errors, env=environment, start_new_session=True
+            )
+        self.signal(signal.SIGSTOP)
+
+    def path(self, name: str) -> Path:
+        return Path(self.folder.name) / name
+
+    def signal(self, which: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, which)
+
+    def run_for(self, seconds: float) -> bool:
+        """Lets it run alone. Whether it has not ended."""
+        begin = time.monotonic()
+        self.signal(signal.SIGCONT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        self.signal(signal.SIGSTOP)
+        self.slices.append((begin, time.monotonic()))
+        self.seconds += self.slices[-1][1] - begin
+        return self.process.returncode is None
+
+    def kill(self) -> Run:
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+        return Run(problem=f"not ready after {self.seconds:.0f} s")
+
+    def result(self) -> Run:
+        """What it has left, when it has ended."""
+        self.signal(signal.SIGKILL)  # what it may have started
+        if self.process.returncode != 0:
+            return Run(problem=f"fails: {name_of_error(self.path('errors').read_text())}")
+        seconds = [self.running_in(*step) for step in json.loads(self.path("times").read_text())]
+        ahead = self.path("ahead")
+        told = json.loads(ahead.read_text()) if ahead.exists() else {}
+        of_step = {name: each / len(seconds) * 1e3 for name, each in told.items()}
+        return Run(self.path("printed").read_text(), seconds, of_step)
+
+    def running_in(self, begin: float, end: float) -> float:
+        """Seconds between the two in which it was not stopped."""
+        return sum(max(0.0, min(end, b) - max(begin, a)) for a, b in self.slices)
+
+
+def run(
+    program: str, modes: Mapping[str, Mode], arguments: Iterable[str], caches: Path, limit: int
+) -> dict[str, Run]:
+    """The program in each mode, side by side; what runs for longer than `limit` seconds is killed."""
+    arguments = [*arguments]
+    left = {name: Process(program, mode, arguments, caches) for name, mode in modes.items()}
+    done: dict[str, Run] = {}
+    while left:
+        for name, process in [*left.items()]:
+            if not process.run_for(SLICE):
+                done[name] = left.pop(name).result()
+            elif process.seconds > limit:
+                done[name] = left.pop(name).kill()
+    return done
 
 
 def name_of_error(errors: str) -> str:
@@ -120,13 +173,11 @@ def checked(program: str, modes: Mapping[str, Mode], caches: Path, limit: int) -
     """What is wrong with each mode that can't be timed. The first mode is eager, which is right."""
     arguments = ("--steps", str(CHECKED_STEPS), "--every", "1")
     exact = {"TERRA_EAGER_DRAWS": "1"}
-    ran = {
-        name: run(
-            program, Mode(mode.before, {**mode.environment, **exact}), arguments, caches, limit
-        )
-        for name, mode in modes.items()
+    exactly = {
+        name: Mode(mode.before, {**mode.environment, **exact}) for name, mode in modes.items()
     }
-    expected = next(iter(ran.values()))
+    ran = run(program, exactly, arguments, caches, limit)
+    expected = ran["eager"]
     if expected.problem:
         sys.exit(f"{program} {expected.problem}")
     verdicts = {
@@ -148,8 +199,10 @@ def measure(program: str, options: argparse.Namespace) -> dict:
     with tempfile.TemporaryDirectory() as folder:  # nobody finds what was compiled before
         out = checked(program, modes, Path(folder), options.limit)
         for _ in range(options.turns):
-            for name in [each for each in modes if each not in out]:
-                one = run(program, modes[name], arguments, Path(folder), options.limit)
+            timed_modes = {name: mode for name, mode in modes.items() if name not in out}
+            for name, one in run(
+                program, timed_modes, arguments, Path(folder), options.limit
+            ).items():
                 if one.problem:
                     out[name] = one.problem
                 else:
