@@ -109,13 +109,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
+    parallel = _start_data_parallel(options)  # first: it may start Python once more
     process, start = os.getpid(), time.perf_counter()
     stats, folder = options.stats and ranks.own_file(options.stats), None
     if stats is None and options.explain:
         folder = tempfile.mkdtemp(prefix="torchjanus")
         stats = Path(folder, "stats")
     files = children.StatsFiles(stats) if stats else None
-    parallel = _start_data_parallel(options)
     try:
         with parallel or contextlib.nullcontext():
             code = _run(options.script, options.arguments, stats, is_module=options.module)
