@@ -1,20 +1,23 @@
 """Collectives of data-parallel training. Before data is exchanged, all ranks agree on what is due.
 
-A collective that only some ranks make leaves the others waiting, or mixes up their data. So each begins with a short
-message of fixed form, in which ranks say where the program is and what they have. Those that are at different places
-raise an error that says so.
+A collective that only some ranks make leaves the others waiting, or mixes up their data. So each begins with a message
+of fixed size, in which ranks say where the program is and what they have. Only if that is the same on all of them, more
+is exchanged. Those that are at different places raise an error that says so.
 """
 
+import ctypes
 import enum
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import distributed
 
-_MESSAGE = 256  # numbers; messages are padded to a multiple, as their lengths differ where ranks do
+_FIRST = 256  # numbers of the first message, whatever follows: gloo ends processes that exchange other sizes
 _BUCKET = 25 << 20  # bytes; as DistributedDataParallel's
-_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+# The bits of a flag: eight, those of a fingerprint, and their complement.
+_PRINT, _COMPLEMENT, _MASK = 8, 35, (1 << 27) - 1
 
 
 class Place(enum.IntEnum):
@@ -38,13 +41,16 @@ _WORDS = {
 }
 
 
-def agree(place: Place, flags: Sequence[int] = ()) -> list[int]:
-    """For each place of the list, the bits that any rank has set. All ranks have to be at the same place."""
-    numbers = [place, ~place, len(flags), ~len(flags), *flags]
-    numbers += [0] * (-len(numbers) % _MESSAGE)
-    message = torch.tensor(numbers, dtype=torch.int64, device="cpu")
-    distributed.all_reduce(message, distributed.ReduceOp.BOR)
-    found: list[int] = message.tolist()
+def agree(place: Place, flags: Sequence[int] = (), parameters: int = 0) -> list[int]:
+    """For each place of the list, the bits that any rank has set. All ranks have to be at the same place.
+
+    `parameters`: a fingerprint of those that are concerned, which have to be the same.
+    """
+    numbers = [place, ~place, parameters, ~parameters, len(flags), ~len(flags)]
+    begin = len(numbers)
+    numbers += flags
+    numbers += [0] * (_FIRST - len(numbers))
+    found = _any_bits(numbers[:_FIRST])
     if found[0] & found[1]:
         raise RuntimeError(
             f"torchjanus run --data-parallel: this rank is {_WORDS[place]}, another one is elsewhere. "
@@ -52,9 +58,34 @@ def agree(place: Place, flags: Sequence[int] = ()) -> list[int]:
         )
     if found[2] & found[3]:
         raise RuntimeError(
+            f"torchjanus run --data-parallel: {_WORDS[place]}, other parameters than on another rank"
+        )
+    if found[4] & found[5]:
+        raise RuntimeError(
             f"torchjanus run --data-parallel: {_WORDS[place]}, ranks have different numbers of tensors"
         )
-    return found[4 : 4 + len(flags)]
+    if len(numbers) > _FIRST:
+        found += _any_bits(numbers[_FIRST:])
+    return found[begin : begin + len(flags)]
+
+
+def _any_bits(numbers: Sequence[int]) -> list[int]:
+    """Those that any rank has set."""
+    message = torch.tensor(numbers, dtype=torch.int64, device="cpu")
+    distributed.all_reduce(message, distributed.ReduceOp.BOR)
+    found: list[int] = message.tolist()
+    return found
+
+
+def with_fingerprint(bits: int, number: int) -> int:
+    """A flag of at most eight bits and a fingerprint of what it is said of, cut to 27 bits."""
+    number &= _MASK
+    return bits | number << _PRINT | (number ^ _MASK) << _COMPLEMENT
+
+
+def fingerprints_differ(flag: int) -> bool:
+    """Whether ranks have set different ones in an agreed flag."""
+    return bool(flag >> _PRINT & flag >> _COMPLEMENT & _MASK)
 
 
 def all_have(place: Place, number: int) -> bool:
@@ -97,13 +128,24 @@ def from_first(value: Any) -> Any:
 
 
 def fingerprint(tensors: Iterable[torch.Tensor]) -> int:
-    """A number of 62 bits that tells tensors of other bits apart, but for rare accidents."""
+    """A number of 32 bits that tells tensors of other bits apart, but for rare accidents."""
     number = 0
     for each in tensors:
-        flat = torch.view_as_real(each.detach()) if each.is_complex() else each.detach()
-        bits = flat.reshape(-1).view(_INTEGERS[flat.element_size()])
-        number = (number * 1_000_003 + int(bits.sum(dtype=torch.int64))) & ((1 << 62) - 1)
+        for part in _strided(each.detach()):
+            number = _checksum(part, number)
     return number
+
+
+def _strided(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    if tensor.is_sparse:
+        return tensor._indices(), tensor._values()
+    return (tensor if tensor.layout == torch.strided else tensor.to_dense(),)
+
+
+def _checksum(tensor: torch.Tensor, number: int) -> int:
+    """Of its bytes. NumPy, which may be missing, knows fewer dtypes."""
+    whole = tensor.cpu().resolve_conj().resolve_neg().contiguous()
+    return zlib.crc32((ctypes.c_char * whole.nbytes).from_address(whole.data_ptr()), number)
 
 
 def _buckets(tensors: Iterable[torch.Tensor]) -> Iterator[list[torch.Tensor]]:

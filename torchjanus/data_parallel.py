@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from torch.nn.parameter import is_lazy
+
 import torch
 from torch import distributed
 
@@ -36,6 +38,7 @@ class DataParallel:
         )
         self.problems: list[str] = []
         self.exit_code = 0
+        self._process = os.getpid()
         if self.rank != 0:
             torch.save = _without_files(torch.save)
             torch.serialization.save = torch.save
@@ -51,6 +54,8 @@ class DataParallel:
 
     def __exit__(self, _: Any, error: BaseException | None, trace: Any) -> None:
         """Compares what the ranks have trained, if the program has ended well, and leaves the group."""
+        if os.getpid() != self._process:  # a forked process is no rank
+            return
         code = error.code if isinstance(error, SystemExit) else error or self.exit_code
         try:
             if code is None or code == 0:
@@ -65,9 +70,14 @@ class DataParallel:
     def _compare(self) -> None:
         if not self.gradients.backwards and not self.gradients.steps:
             self.problems.append("no gradient was averaged: no optimizer of torch.optim was used")
+        if others := self.gradients.buffers_of_other_kinds:
+            self.problems.append(
+                f"left alone, as shapes or dtypes differ between the ranks: buffers {', '.join(others)}"
+            )
         parameters = self.gradients.parameters()
-        found = agree(Place.end, [each is None for each in parameters])  # gone on some rank
-        left = [each for each, gone in zip(parameters, found, strict=True) if not gone]
+        gone = [each is None or is_lazy(each) for each in parameters]
+        found = agree(Place.end, gone)  # on some rank
+        left = [each for each, is_gone in zip(parameters, found, strict=True) if not is_gone]
         if not all_have(Place.end, fingerprint(each for each in left if each is not None)):
             self.problems.append(
                 "parameters differ between the ranks: the program has written to them beside its optimizers"

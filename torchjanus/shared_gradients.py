@@ -1,9 +1,9 @@
 """Gradients that all ranks share, for programs that know nothing of processes.
 
 Parameters are known once an optimizer has them. At the end of each `backward()` the gradients that it has reached are
-averaged, so that the program sees means: it may clip them, or look at them. Before each step it is checked that they
-are still what was averaged. What the program has changed since then is compared between the ranks, and averaged
-if it differs. So the parameters of all ranks stay equal, whatever becomes of gradients in between.
+averaged, so that the program sees means: it may clip them, or look at them. Before each step the ranks compare what
+they have by then, and average what differs. So the parameters of all ranks stay equal, whatever becomes of gradients in
+between.
 """
 
 import functools
@@ -22,19 +22,26 @@ import torch
 from .agreed_collectives import (
     Place,
     agree,
-    all_have,
     average,
     averaged_sparse,
     broadcast,
     fingerprint,
+    fingerprints_differ,
+    with_fingerprint,
 )
 
-# What a rank says of a parameter's gradient; and of a buffer, CHANGED or ABSENT.
-_ABSENT, _KNOWN, _CHANGED, _SPARSE = 1, 2, 4, 8
+# What a rank says of a gradient; and of a buffer, CHANGED or ABSENT. SPARSE is shifted by the number of dimensions that
+# are sparse.
+_ABSENT, _CHANGED, _DENSE, _SPARSE = 1, 2, 4, 8
+_MOST_SPARSE = 4  # dimensions
+_BITS = (_SPARSE << _MOST_SPARSE + 1) - 1
 
 
 class _Version:
-    """A tensor and the number of its writes, to tell later whether it is the same."""
+    """A tensor and the number of its writes, to tell later whether it is the same.
+
+    Writes through `.data` or NumPy are not counted.
+    """
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = weakref.ref(tensor)
@@ -51,9 +58,11 @@ class _Buffers:
     """
 
     def __init__(self) -> None:
-        # Numbers are the same on all ranks: nothing is taken out when a module is gone.
+        # Numbers are the same on all ranks: nothing is taken out when a module is gone. So a program that makes
+        # modules with buffers in each step exchanges more and more numbers.
         self._places: list[tuple[weakref.ref[torch.nn.Module], str]] = []
         self._seen: dict[int, _Version] = {}
+        self.of_other_kinds: set[str] = set()  # than on another rank
         register_module_buffer_registration_hook(self._registered)
 
     def _registered(self, module: torch.nn.Module, name: str, _: Any) -> None:
@@ -74,7 +83,7 @@ class _Buffers:
             if buffer is not None and not self._is_seen(number, buffer)
         }
         return [
-            _ABSENT if buffer is None else _CHANGED if module in written else _KNOWN
+            _flag_of_buffer(buffer, is_written=module in written)
             for buffer, (module, _) in zip(found, self._places, strict=True)
         ]
 
@@ -84,9 +93,15 @@ class _Buffers:
     def share(self, flags: Sequence[int]) -> None:
         """`flags`: what any rank says."""
         changed = [n for n, flag in enumerate(flags) if flag & _CHANGED and not flag & _ABSENT]
-        found = [buffer for n in changed if (buffer := self._at(n)) is not None]
-        broadcast(found)
-        self._seen |= {n: _Version(each) for n, each in zip(changed, found, strict=True)}
+        found = {n: buffer for n in changed if (buffer := self._at(n)) is not None}
+        others = {n for n in found if fingerprints_differ(flags[n])}
+        broadcast(buffer for n, buffer in found.items() if n not in others)
+        self.of_other_kinds |= {self._name(n) for n in others}
+        self._seen |= {n: _Version(buffer) for n, buffer in found.items()}
+
+    def _name(self, number: int) -> str:
+        module, name = self._places[number]
+        return f"{type(module()).__name__}.{name}"
 
     def __len__(self) -> int:
         return len(self._places)
@@ -100,9 +115,7 @@ class SharedGradients:
         self._after_first_backward = after_first_backward
         self._parameters: list[weakref.ref[torch.Tensor]] = []  # in the order of all ranks
         self._numbers = WeakIdKeyDictionary()  # of parameters, in this list
-        self._averaged: dict[int, _Version] = {}
-        self._reached: set[int] = set()  # by the backward() that runs
-        self._task = -1  # the autograd engine's number of it
+        self._reached: dict[int, set[int]] = {}  # by the engine's number of each running backward()
         self._buffers = _Buffers()
         self._begun: weakref.WeakSet[Optimizer] = weakref.WeakSet()
         self._watch_optimizers()
@@ -111,6 +124,11 @@ class SharedGradients:
     def parameters(self) -> list[torch.Tensor | None]:
         """In the order of all ranks; None for one that is gone."""
         return [each() for each in self._parameters]
+
+    @property
+    def buffers_of_other_kinds(self) -> list[str]:
+        """Names of those that have another shape or dtype than on another rank."""
+        return sorted(self._buffers.of_other_kinds)
 
     @property
     def buffer_count(self) -> int:
@@ -135,12 +153,11 @@ class SharedGradients:
         for each in parameters:
             if each not in self._numbers:
                 self._know(each)
-        if not all_have(Place.parameters, zlib.crc32(_kinds(parameters).encode())):
-            raise RuntimeError(
-                "torchjanus run --data-parallel: an optimizer has other parameters than on another rank"
-            )
-        flags = [_ABSENT if is_lazy(each) else _KNOWN for each in parameters]
-        found = agree(Place.parameters, [*flags, *self._buffers.flags()])
+        flags = [_ABSENT if is_lazy(each) else 0 for each in parameters]
+        kinds = [(self._numbers[each], _kind(each)) for each in parameters]
+        found = agree(
+            Place.parameters, [*flags, *self._buffers.flags()], zlib.crc32(repr(kinds).encode())
+        )
         with torch.no_grad():
             broadcast(
                 each for each, flag in zip(parameters, found, strict=False) if not flag & _ABSENT
@@ -174,51 +191,37 @@ class SharedGradients:
 
     def after_accumulation(self, number: int, _: torch.Tensor) -> None:
         """Hook: backward() has added to a parameter's gradient. No graph has it (collectives.cpp)."""
-        self._reached.add(number)
         task = torch._C._current_graph_task_id()
-        if task != self._task:
-            self._task = task
-            torch.autograd.Variable._execution_engine.queue_callback(self._backward_ended)
+        if task not in self._reached:  # one that a checkpoint starts within another has its own
+            self._reached[task] = set()
+            ended = functools.partial(self._backward_ended, task)
+            torch.autograd.Variable._execution_engine.queue_callback(ended)
+        self._reached[task].add(number)
 
-    def _backward_ended(self) -> None:
-        flags = [
-            self._flag_of_reached(n) if n in self._reached else 0
-            for n in range(len(self._parameters))
-        ]
-        self._reached.clear()
-        self._task = -1
+    def _backward_ended(self, task: int) -> None:
+        reached = self._reached.pop(task)
+        gradients = [None if each is None else each.grad for each in self.parameters()]
+        flags = [_layout(each) for each in gradients]
+        for number in reached:
+            if gradients[number] is not None:  # else a hook has used it, and taken it away
+                flags[number] |= _CHANGED
         found = agree(Place.backward, flags)
-        self._average({n: flag for n, flag in enumerate(found) if flag})
+        self._average({n: flag for n, flag in enumerate(found) if flag & _CHANGED})
         self.backwards += 1
         if self.backwards == 1:
             self._after_first_backward()
-
-    def _flag_of_reached(self, number: int) -> int:
-        gradient = self._parameter(number).grad
-        if gradient is None:  # a hook has used it, and taken it away
-            return 0
-        return _CHANGED | (_SPARSE if gradient.is_sparse else 0)
 
     def _average(self, flags: dict[int, int]) -> None:
         """Averages the gradients of the parameters with these numbers. One that is not there is zero."""
         with torch.no_grad():
             dense = []
             for number, flag in flags.items():
-                parameter = self._parameter(number)
-                if flag & _SPARSE:
-                    parameter.grad = averaged_sparse(_sparse_gradient(parameter))
-                    continue
-                if parameter.grad is None:
-                    parameter.grad = torch.zeros_like(parameter)
-                dense.append(parameter.grad)
+                parameter, dimensions = self._parameter(number), _sparse_dimensions(flag)
+                if dimensions is None:
+                    dense.append(_make_dense(parameter))
+                else:
+                    parameter.grad = averaged_sparse(_sparse_gradient(parameter, dimensions))
             self.averaged_bytes += average(dense)
-            self._note_averaged(flags)
-
-    def _note_averaged(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            gradient = self._parameter(number).grad
-            if gradient is not None:
-                self._averaged[number] = _Version(gradient)
 
     # --- step() -------------------------------------------------------------------------------------------
 
@@ -227,53 +230,78 @@ class SharedGradients:
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Hook of all optimizers. No graph has it."""
         parameters = [each for group in optimizer.param_groups for each in group["params"]]
-        if optimizer not in self._begun:  # the program may have written to them since it was made
+        # The program may have written to them since it was made, or replaced them.
+        if optimizer not in self._begun or any(each not in self._numbers for each in parameters):
             self._begun.add(optimizer)
             self._share_parameters(parameters)
         numbers = [self._numbers[each] for each in parameters]
-        flags = [self._flag_at_step(n) for n in numbers]
-        found = agree(Place.step, [*flags, *self._buffers.flags()])
-        self._average_if_changed(dict(zip(numbers, found, strict=False)))
+        flags = [_flag_at_step(each.grad) for each in parameters]
+        found = agree(
+            Place.step, [*flags, *self._buffers.flags()], zlib.crc32(repr(numbers).encode())
+        )
+        self._average_what_differs(dict(zip(numbers, found, strict=False)))
         with torch.no_grad():
             self._buffers.share(found[len(numbers) :])
         self.steps += 1
         return _with_shared_loss(args, kwargs)
 
-    def _flag_at_step(self, number: int) -> int:
-        gradient, averaged = self._parameter(number).grad, self._averaged.get(number)
-        if gradient is None:
-            return _ABSENT
-        sparse = _SPARSE if gradient.is_sparse else 0
-        is_known = averaged is not None and averaged.is_of(gradient)
-        return sparse | (_KNOWN if is_known else _CHANGED)
-
-    def _average_if_changed(self, flags: dict[int, int]) -> None:
-        """Some gradients were written since they were averaged: clipped, or given by the program itself."""
-        changed = {
-            n: flag
-            for n, flag in flags.items()
-            if flag & _CHANGED or (flag & _ABSENT and flag & _KNOWN)
-        }
-        if not changed:
-            return
-        anyhow = any(flag & (_ABSENT | _SPARSE) for flag in changed.values())
-        if not anyhow:
-            gradients = [self._parameter(n).grad for n in changed]
-            if all_have(Place.step, fingerprint(each for each in gradients if each is not None)):
-                return self._note_averaged(changed)
-        self.averaged_again += 1
-        self._average(changed)
+    def _average_what_differs(self, flags: dict[int, int]) -> None:
+        """Some gradients were written since they were averaged: noise was added, or the program itself gave them."""
+        changed = {n: flag for n, flag in flags.items() if _differs(flag)}
+        if changed:
+            self.averaged_again += 1
+            self._average(changed)
 
 
-def _kinds(parameters: Iterable[torch.Tensor]) -> str:
-    return repr([(each.dtype, None if is_lazy(each) else each.shape) for each in parameters])
+def _kind(tensor: torch.Tensor) -> tuple[torch.dtype, torch.Size | None]:
+    return tensor.dtype, None if is_lazy(tensor) else tensor.shape
 
 
-def _sparse_gradient(parameter: torch.Tensor) -> torch.Tensor:
+def _flag_of_buffer(buffer: torch.Tensor | None, *, is_written: bool) -> int:
+    """Other bytes than a rank has would end its process: so ranks tell which dtype and shape they have."""
+    if buffer is None:
+        return _ABSENT
+    kind = zlib.crc32(repr(_kind(buffer)).encode())
+    return with_fingerprint(_CHANGED if is_written else 0, kind)
+
+
+def _layout(gradient: torch.Tensor | None) -> int:
+    if gradient is None:
+        return _ABSENT
+    if gradient.is_sparse and gradient.sparse_dim() <= _MOST_SPARSE:
+        return _SPARSE << gradient.sparse_dim()
+    return _DENSE
+
+
+def _flag_at_step(gradient: torch.Tensor | None) -> int:
+    """With all its bits, as not all writes are counted: those through `.data` are not."""
+    return with_fingerprint(_layout(gradient), fingerprint([] if gradient is None else [gradient]))
+
+
+def _differs(flag: int) -> bool:
+    """Whether ranks have said different things of a gradient."""
+    return (flag & _BITS).bit_count() > 1 or fingerprints_differ(flag)
+
+
+def _sparse_dimensions(flag: int) -> int | None:
+    """In how many dimensions all gradients that are there are sparse; None: they have to be dense."""
+    sparse = (flag & _BITS) // _SPARSE
+    return None if flag & _DENSE or sparse.bit_count() != 1 else sparse.bit_length() - 1
+
+
+def _make_dense(parameter: torch.Tensor) -> torch.Tensor:
     gradient = parameter.grad
     if gradient is None:
-        return torch.zeros_like(parameter).to_sparse()
-    return gradient if gradient.is_sparse else gradient.to_sparse()
+        parameter.grad = gradient = torch.zeros_like(parameter)
+    elif gradient.layout != torch.strided:
+        parameter.grad = gradient = gradient.to_dense()
+    return gradient
+
+
+def _sparse_gradient(parameter: torch.Tensor, dimensions: int) -> torch.Tensor:
+    if parameter.grad is not None:
+        return parameter.grad
+    return torch.zeros_like(parameter).to_sparse(dimensions)
 
 
 def _with_shared_loss(
