@@ -10,7 +10,9 @@ import numpy
 import pytest
 import torch.distributed
 from knows_of_no_ranks import PROGRAMS
-from launched import launched, run
+from launched import launched
+
+from torchjanus import command
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="no torch.distributed")
 
@@ -21,16 +23,13 @@ LBFGS = 1e-7  # what tells its line search's losses apart grows from step to ste
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained(tmp_path_factory, ranks):
     """All programs by one process, and by two ranks that share its batches."""
     folder = tmp_path_factory.mktemp("trained")
-    assert run(folder, str(SCRIPT), ".").returncode == 0
-    printed, said = launched(
-        folder,
-        *(*RUN, "--split-batches", "--explain", "--stats", "counters.json", str(SCRIPT), "."),
-        PYTHONHASHSEED="1",  # else each rank starts Python once more
-    )
-    return folder, printed, said
+    ranks.run("rank_data_parallel:alone", 1, folder=str(folder))
+    asked = [*RUN[2:], "--split-batches", "--explain", "--stats", "counters.json", str(SCRIPT), "."]
+    found = ranks.run("rank_data_parallel:as_command", folder=str(folder), arguments=asked)
+    return folder, [printed for printed, _ in found], [said for _, said in found]
 
 
 def written(folder, who):
@@ -50,16 +49,17 @@ def test_training(trained, name):
 
 def test_rank_0_prints_and_saves(trained):
     folder, printed, said = trained
-    assert [line.split()[0] for line in printed] == sorted(NAMES)
+    assert [line.split()[0] for line in printed[0].splitlines()] == NAMES and not printed[1]
     assert (folder / "saved.by0").exists() and not (folder / "saved.by1").exists()
     for rank in range(2):
-        assert f"torchjanus: rank {rank} of 2\ntorchjanus: data parallel: 2 ranks; " in said
-    assert "each rank takes 24 of 48 examples, 3 a batch" in said
+        assert f"torchjanus: rank {rank} of 2\ntorchjanus: data parallel: 2 ranks; " in said[rank]
+        assert "each rank takes 24 of 48 examples, 3 a batch" in said[rank]
+        assert "differ" not in said[rank].split("torchjanus: rank")[0], said[rank]
 
 
 def test_steps_run_as_graphs(trained):
     """Each is cut where gradients are averaged, and at the step that checks them; what is before is a graph."""
-    folder, _, said = trained
+    folder = trained[0]
     for rank in range(2):
         functions = json.loads((folder / f"counters.rank{rank}.json").read_text())["functions"]
         for name in ("lenet", "gan", "clipped", "accumulated"):
@@ -140,11 +140,22 @@ def test_what_ranks_share(tmp_path):
 
 def test_ranks_that_do_different_things(ranks):
     """Instead of waiting for ever, or mixing up their data, all of them fail."""
-    one, other = ranks.run("rank_data_parallel:more_calls_of_backward")
-    assert "this rank is at an optimizer's step(), another one is elsewhere" in one[0]
-    assert "this rank is at the end of backward(), another one is elsewhere" in other[0]
+    for sizes in ({"parameters": 1, "buffers": 0}, {"parameters": 300, "buffers": 300}):
+        one, other = ranks.run("rank_data_parallel:more_calls_of_backward", **sizes)
+        assert "this rank is at an optimizer's step(), another one is elsewhere" in one[0]
+        assert "this rank is at the end of backward(), another one is elsewhere" in other[0]
     for each in ranks.run("rank_data_parallel:other_parameters"):
-        assert "an optimizer has other parameters than on another rank" in each[0]
+        assert "where an optimizer is given parameters, other parameters than on another" in each[0]
+    for each in ranks.run("rank_data_parallel:another_optimizer"):
+        assert "at an optimizer's step(), other parameters than on another rank" in each[0]
+
+
+def test_gradients_that_the_program_writes(ranks):
+    """What differs between the ranks is averaged, however it was written. New parameters are rank 0's."""
+    for found, warned, report in ranks.run("rank_data_parallel:written_gradients"):
+        expected = [[-1.0] * 4, [-1.5] * 2 + [-1.0] * 2, [-3.5] * 2 + [-2.0] * 2, [-0.5] * 4]
+        assert (found, warned) == (expected, "")
+        assert "4 steps, before 3 of them again" in report
 
 
 def test_warnings(ranks):
@@ -152,6 +163,9 @@ def test_warnings(ranks):
     (_, warned, _), (_, nothing, _) = ranks.run("rank_data_parallel:writes_parameters")
     assert "parameters differ between the ranks: the program has written" in warned
     assert nothing == ""
+    found = ranks.run("rank_data_parallel:buffers_of_other_shapes")
+    assert [result for result, _, _ in found] == [(2, [1.0] * 2), (7, [1.0] * 2)]
+    assert "as shapes or dtypes differ between the ranks: buffers Linear.own\n" in found[0][1]
     (result, warned, _), _ = ranks.run("rank_data_parallel:no_optimizer")
     assert result == 6
     assert "no gradient was averaged: no optimizer of torch.optim was used" in warned
@@ -181,16 +195,31 @@ def test_graphs_from_before_are_not_used(ranks):
     assert one[0][2] == other[0][2]
 
 
-def test_without_a_launcher(tmp_path):
-    ended = run(tmp_path, *RUN, script(tmp_path, "print(1)"))
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "RANK and WORLD_SIZE are not set; start it by a launcher: torchrun" in ended.stderr
+def test_without_a_launcher(monkeypatch, capsys):
+    monkeypatch.delenv("RANK", raising=False)
+    assert command.main([*RUN[2:], "train.py"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "RANK and WORLD_SIZE are not set; start it by a launcher: torchrun" in printed.err
 
 
-def test_one_process_is_left_alone(tmp_path):
-    name = script(tmp_path, "import torch\nprint(torch.distributed.is_initialized())")
-    printed, _ = launched(tmp_path, *RUN, name, ranks=1)
-    assert printed == ["False"]
+def test_one_process_is_left_alone(tmp_path, ranks):
+    script(
+        tmp_path,
+        """
+        from torch.utils.data import DataLoader
+        print(hasattr(DataLoader.__init__, "__wrapped__"))
+        """,
+    )
+    ((printed, _),) = ranks.run(
+        "rank_data_parallel:as_command", 1, folder=str(tmp_path), arguments=[*RUN[2:], "train.py"]
+    )
+    assert printed == "False\n"
+
+
+def test_forked_process(ranks):
+    """It is no rank: it compares nothing at its end."""
+    assert ranks.run("rank_data_parallel:forked") == [(7, [])] * 2
 
 
 def test_rank_that_raises(ranks):

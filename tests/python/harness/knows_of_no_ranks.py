@@ -8,6 +8,7 @@ import pickle
 import sys
 
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
 import torch
@@ -123,6 +124,48 @@ def sides():
             write_down(net)
 
 
+def sparse_sides():
+    """Some ranks have no sparse gradient in a step, and those whose rows take another side a dense one."""
+    data = examples((5,), (3,))
+    word, tied = nn.Embedding(9, 3, sparse=True), nn.Embedding(3, 5, sparse=True)
+    last = nn.Linear(3, 3)
+    optimizer = torch.optim.SGD([*word.parameters(), *tied.parameters(), *last.parameters()], 0.05)
+    for epoch in range(2):
+        for x, y in shuffled(data):
+            optimizer.zero_grad()
+            loss = F.mse_loss(last(y), y)
+            for side, rows in enumerate((x[:, 0] > 0.7, x[:, 1] > 0.7, x[:, 2] > 0.7)):
+                if rows.any():
+                    found = x[rows]
+                    numbers = found[:, 3].abs().mul(3).long()
+                    if side == 0:
+                        made = word(numbers.clamp(max=8))
+                    elif side == 1:
+                        made = tied(numbers.clamp(max=2))[:, :3]
+                    else:
+                        made = F.linear(found, tied.weight)
+                    loss = loss + (made - y[rows]).square().sum() / len(x)
+            loss.backward()
+            optimizer.step()
+            write_down(word, tied, last)
+
+
+def checkpointed():
+    """backward() calls itself while it runs."""
+    data = examples((5,), (3,))
+    first, second, third = nn.Linear(5, 4), nn.Linear(4, 4), nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(
+        [*first.parameters(), *second.parameters(), *third.parameters()], lr=0.1
+    )
+    for epoch in range(2):
+        for x, y in shuffled(data):
+            optimizer.zero_grad()
+            made = checkpoint(lambda x: torch.tanh(second(x)), first(x), use_reentrant=True)
+            F.mse_loss(third(second(made)), y).backward()
+            optimizer.step()
+            write_down(first, second, third)
+
+
 def by_hand():
     """No backward(): the program sets gradients itself."""
     data = examples((5,), (3,))
@@ -225,6 +268,8 @@ PROGRAMS = [
     clipped,
     accumulated,
     sides,
+    sparse_sides,
+    checkpointed,
     by_hand,
     late,
     sparse,
