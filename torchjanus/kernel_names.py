@@ -12,7 +12,7 @@ class KernelNames(set[str]):
         super().add(name)
         kernel_names_changed()
 
-    def __isub__(self, names: object) -> "KernelNames":  # type: ignore[override, misc]
+    def __isub__(self, names: object) -> "KernelNames":
         self.difference_update(names)  # type: ignore[arg-type]
         kernel_names_changed()
         return self

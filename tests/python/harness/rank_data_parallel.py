@@ -89,6 +89,8 @@ def another_optimizer() -> Any:
         both = [nn.Parameter(torch.ones(3)) for _ in range(2)]
         optimizers = [torch.optim.SGD([each], lr=0.1) for each in both]
         torch.stack(both).sum().backward()
+        for each in optimizers:  # their first steps share parameters
+            each.step()
         optimizers[distributed.get_rank()].step()
 
     return _run(program)
