@@ -210,7 +210,7 @@ TEST(Passes, ChangeNothingInBlocks) {
   }
 }
 
-TEST(Passes, AreDoneWithTenThousandNodesInASecond) {
+TEST(Passes, AreDoneWithTenThousandNodesInSeconds) {
   Graph graph("large");
   Builder builder(graph);
   Value* x = builder.input(Type::tensor(DType::f32, {64, 64}), "x");
@@ -238,11 +238,9 @@ TEST(Passes, AreDoneWithTenThousandNodesInASecond) {
   const std::clock_t start = std::clock();
   std::vector<PassTime> times;
   optimise(std::move(graph), &times);
-#ifdef TORCHJANUS_SANITIZED  // whose checks take their time
+  // 0.5 to 1 on our machines, and more with a sanitizer's checks. A pass that looks at all nodes
+  // for each of them takes tens of seconds.
   const double limit = 5.0;
-#else
-  const double limit = 1.0;
-#endif
   const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   for (const PassTime& pass : times) RecordProperty(pass.name, cat(pass.milliseconds));
   EXPECT_LT(seconds, limit);
