@@ -9,7 +9,6 @@
 #include "base/steady_time.h"
 #include "lazy/interception.h"
 #include "speculate/ab_measurement.h"
-#include "speculate/replaced_kernels.h"
 #include "speculate/tensor_access.h"
 
 namespace janus::bind {
@@ -36,10 +35,8 @@ bool ends() {
 
 /// Whether operators of this thread may be noted: nobody else intercepts them.
 bool may_intercept() {
-  return !lazy::has_begun() && !options().is_disabled(kLazySwitch.name) &&
-         !options().is_disabled(lazy::kInterceptionSwitch.name) &&
-         !speculate::tensor_access().environment().mode_active &&
-         speculate::replaced_kernel() == nullptr;
+  return !lazy::has_begun() && !options().is_disabled(kLazySwitch.name) && lazy::may_begin() &&
+         !speculate::tensor_access().environment().mode_active;
 }
 
 /// Whether most operators ran in graphs.
@@ -111,8 +108,9 @@ bool CoExecution::end(Turn& turn, bool tells) {
     if (!has_ended) return false;
   }
   const double seconds = steady_seconds() - turn.start;
-  if (turn.used != 0) pay(turn);
-  if (tells && turn.iterations > 0 && turn.stage == stage_) decide(turn, seconds);
+  const double used = turn.used == 0 ? 0 : processor_milliseconds() - turn.used;
+  pay(turn, used);
+  if (tells && turn.iterations > 0 && turn.stage == stage_) decide(turn, seconds, used);
   return true;
 }
 
@@ -150,11 +148,11 @@ void CoExecution::give_up_for_now(std::string_view why) {
   rest_ = std::max(policy::kLeastRest, 2 * total_);
 }
 
-void CoExecution::decide(const Turn& turn, double seconds) {
+void CoExecution::decide(const Turn& turn, double seconds, double used) {
   calls_ += turn.iterations;
   switch (turn.stage) {
     case Stage::looking:
-      return decide_after_look(turn, seconds);
+      return decide_after_look(seconds, used);
     case Stage::warming:
       return decide_after_warming(turn);
     case Stage::comparing:
@@ -168,14 +166,14 @@ void CoExecution::decide(const Turn& turn, double seconds) {
   }
 }
 
-void CoExecution::decide_after_look(const Turn& turn, double seconds) {
+void CoExecution::decide_after_look(double seconds, double used) {
   seconds_ += seconds;
-  if (turn.used != 0) used_ += processor_milliseconds() - turn.used;
+  used_ += used;
   if (calls_ < policy::kProfiledRuns) return;
   if (speculate::times_decide && seconds_ < calls_ * policy::kShortestCoExecutedCall)
     return give_up_for_now(kind_ == Kind::loop ? "its iterations are too short"
                                                : "its calls are too short");
-  if (!is_covered(cost_of_first_graph())) return;
+  if (!is_covered(/*begins=*/true)) return;
   used_by_call_ = used_ / calls_;
   enter(Stage::warming, poor_);
 }
@@ -199,7 +197,7 @@ void CoExecution::decide_after_warming(const Turn& turn) {
     return give_up(kind_ == Kind::loop ? "its operators differ from iteration to iteration"
                                        : "its operators differ from call to call");
   // More was spent on graphs than the account covers: eager execution goes on until it does again.
-  if (!is_covered(0)) enter(Stage::looking, poor_);
+  if (!is_covered(/*begins=*/false)) enter(Stage::looking, poor_);
 }
 
 /// Of one that is decided: if its operators no longer run in graphs, it is decided anew.
@@ -215,19 +213,16 @@ void CoExecution::watch(const lazy::Session::Progress& before, const lazy::Sessi
   enter(is_as_before ? Stage::co_executed : Stage::warming);
 }
 
-bool CoExecution::is_covered(double cost) const {
+/// `begins`: with the cost of a first graph.
+bool CoExecution::is_covered(bool begins) const {
   const ConversionAccount* const paying = on_account_ ? conversion_account() : nullptr;
-  return paying == nullptr || paying->covers(cost, processor_milliseconds(), kHopefulShare * own_);
-}
-
-double CoExecution::cost_of_first_graph() const {
-  const ConversionAccount* const paying = conversion_account();
-  return paying == nullptr ? 0 : paying->estimate(std::nullopt);
+  if (paying == nullptr) return true;
+  const double cost = begins ? paying->estimate(std::nullopt) : 0;
+  return paying->covers(cost, processor_milliseconds(), kHopefulShare * own_);
 }
 
 /// What a turn took beyond what it takes eagerly was spent on graphs.
-void CoExecution::pay(const Turn& turn) {
-  const double used = processor_milliseconds() - turn.used;
+void CoExecution::pay(const Turn& turn, double used) {
   own_ += used;
   if (turn.stage != Stage::warming) return;
   const double spent = used - used_by_call_ * turn.iterations;

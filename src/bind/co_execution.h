@@ -76,13 +76,12 @@ class CoExecution {
   int iterations_of_turn() const;
   bool is_next_lazy() const;
   void begin_lazy(Turn& turn);
-  void decide(const Turn& turn, double seconds);
-  void decide_after_look(const Turn& turn, double seconds);
+  void decide(const Turn& turn, double seconds, double used);
+  void decide_after_look(double seconds, double used);
   void decide_after_warming(const Turn& turn);
   void watch(const lazy::Session::Progress& before, const lazy::Session::Progress& now);
-  bool is_covered(double cost) const;
-  double cost_of_first_graph() const;
-  void pay(const Turn& turn);
+  bool is_covered(bool begins) const;
+  void pay(const Turn& turn, double used);
   void enter(Stage stage, int poor = 0);
   void give_up(std::string_view why);
   void give_up_for_now(std::string_view why);

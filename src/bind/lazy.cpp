@@ -3,7 +3,6 @@
 #include <nanobind/stl/string.h>
 #include <torch/csrc/autograd/python_variable.h>
 
-#include "base/options.h"
 #include "bind/torch_methods.h"
 #include "lazy/interception.h"
 #include "lazy/session.h"
@@ -16,9 +15,7 @@ namespace janus::bind {
 namespace {
 
 void begin_lazy() {
-  if (options().is_disabled(lazy::kInterceptionSwitch.name)) return;
-  if (speculate::replaced_kernel() != nullptr) return;  // a segment's graph would not call it
-  lazy::begin(&lazy::Session::of_this_thread().own_choice());
+  if (lazy::may_begin()) lazy::begin(&lazy::Session::of_this_thread().own_choice());
 }
 
 void synchronize() { lazy::Session::of_this_thread().run_all(lazy::Look::end); }

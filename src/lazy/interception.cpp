@@ -9,6 +9,7 @@
 #include "lazy/operator_rule.h"
 #include "lazy/session.h"
 #include "lazy/visitors.h"
+#include "speculate/replaced_kernels.h"
 #include "torch/file_backed.h"
 #include "torch/interception_keys.h"
 
@@ -121,6 +122,11 @@ void visit() {
 }
 
 }  // namespace
+
+bool may_begin() {
+  return !options().is_disabled(kInterceptionSwitch.name) &&
+         speculate::replaced_kernel() == nullptr;
+}
 
 void begin(AheadChoice* choice) {
   static std::once_flag once;

@@ -68,21 +68,14 @@ at::Tensor apart_from(const HandedOn& handed, at::Tensor gradient) {
 void run_part(GradientGraph& graph, size_t number, std::span<const Kept> kept,
               const c10::intrusive_ptr<autograd::Node>& node, HandedOn& handed) {
   execute::Program& program = graph.part(number);
-  const auto& parts = graph.parts();
-  const passes::BackwardPart& part = parts[number];
-  const auto is_taken_later = [&](size_t value) {
-    return std::any_of(parts.begin() + static_cast<ptrdiff_t>(number) + 1, parts.end(),
-                       [&](const auto& later) {
-                         return std::ranges::find(later.takes, value) != later.takes.end();
-                       });
-  };
+  const passes::BackwardPart& part = graph.parts()[number];
   std::vector<Slot> inputs, results(part.targets.size() + part.gives.size());
   auto next = kept.begin();
-  for (const size_t value : part.takes) {
-    Slot& own = handed.values[value];
-    if (value < graph.saved_results().size())
+  for (size_t i = 0; i < part.takes.size(); ++i) {
+    Slot& own = handed.values[part.takes[i]];
+    if (part.takes[i] < graph.saved_results().size())
       inputs.push_back((next++)->get(node));
-    else if (is_taken_later(value))
+    else if (part.lasts[i])
       inputs.push_back(own);
     else
       inputs.push_back(std::move(own));

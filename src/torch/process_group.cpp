@@ -1,14 +1,14 @@
 // See process_group.h.
 #include "torch/process_group.h"
 
-#include "frontend/core/torch_objects.h"
+#include "frontend/autograd/shared_updates.h"
 #include "python/object.h"
 
 namespace janus::torch {
 
 bool trains_with_others() {
-  static PyObject* const groups = frontend::imported("torch.distributed.group");
-  if (groups == nullptr) return false;  // torch was built without
+  PyObject* const groups = frontend::process_groups();
+  if (groups == nullptr) return false;
   const auto world = python::Object::steal(PyObject_GetAttrString(groups, "WORLD"));
   const auto size = world && !world.is(Py_None)
                         ? python::Object::steal(PyObject_CallMethod(world.get(), "size", nullptr))

@@ -126,9 +126,14 @@ bool is_shared_update(Interpreter& interpreter) {
          is_in_process_group(interpreter);
 }
 
-bool is_in_process_group(Interpreter& interpreter) {
+PyObject* process_groups() {
   static PyObject* const groups = imported("torch.distributed.group");
-  if (groups == nullptr) return false;  // torch was built without
+  return groups;
+}
+
+bool is_in_process_group(Interpreter& interpreter) {
+  PyObject* const groups = process_groups();
+  if (groups == nullptr) return false;
   const Object name = Object::steal(PyUnicode_InternFromString("WORLD"));
   const Object world = interpreter.must(PyObject_GetAttr(groups, name.get()));
   const Source* source = interpreter.sources().step(

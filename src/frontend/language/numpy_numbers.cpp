@@ -20,6 +20,7 @@
 #include "frontend/values/constants.h"
 #include "frontend/values/number_kinds.h"
 #include "ops/list.h"
+#include "python/is_loaded.h"
 
 namespace janus::frontend {
 
@@ -105,7 +106,7 @@ Value computed_now(Interpreter& interpreter, const Template& call, Type::Kind ki
 }  // namespace
 
 std::span<const SpecialCallable> numpy_number_callables() {
-  if (PyDict_GetItemString(PyImport_GetModuleDict(), "numpy") == nullptr) return {};
+  if (!python::is_loaded("numpy")) return {};
   static constexpr auto all = rows(std::make_index_sequence<std::size(functions)>());
   return all;
 }

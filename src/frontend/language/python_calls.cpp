@@ -21,6 +21,7 @@
 #include "frontend/values/make.h"
 #include "frontend/values/number_kinds.h"
 #include "ops/list.h"
+#include "python/is_loaded.h"
 
 namespace janus::frontend {
 
@@ -506,11 +507,6 @@ constexpr std::array<SpecialCallable, sizeof...(index)> function_rows(
   return {{{functions[index].path, call_function<index>}...}};
 }
 
-bool is_loaded(const char* module) {
-  PyObject* modules = PyImport_GetModuleDict();
-  return PyDict_GetItemString(modules, module) != nullptr;
-}
-
 }  // namespace
 
 std::span<const SpecialCallable> python_callables() {
@@ -525,7 +521,7 @@ std::span<const SpecialCallable> python_callables() {
     std::vector<SpecialCallable> result(rows.begin(), rows.end());
     add_draws<clocks, clock>(result);
     result.push_back({"torch.manual_seed", call_manual_seed});
-    if (is_loaded("random")) {
+    if (python::is_loaded("random")) {
       add_draws<python_draws, python_module>(result);
       add_draws<python_draws, python_generator>(result);
       result.push_back({"random.seed", call_seed<python_module>});
@@ -538,7 +534,7 @@ std::span<const SpecialCallable> python_callables() {
 }
 
 std::span<const SpecialCallable> numpy_callables() {
-  if (!is_loaded("numpy.random")) return {};
+  if (!python::is_loaded("numpy.random")) return {};
   static const std::vector<SpecialCallable> all = [] {
     std::vector<SpecialCallable> result;
     add_draws<numpy_draws, numpy_module>(result);

@@ -5,6 +5,7 @@
 #include "frontend/core/torch_objects.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/torch_library/special_callables.h"
+#include "python/is_loaded.h"
 
 namespace janus::frontend {
 
@@ -26,7 +27,7 @@ Value call_numpy(Interpreter& interpreter, const CallArguments& arguments) {
 }  // namespace
 
 std::span<const SpecialCallable> array_callables() {
-  if (PyDict_GetItemString(PyImport_GetModuleDict(), "numpy") == nullptr) return {};
+  if (!python::is_loaded("numpy")) return {};
   static constexpr SpecialCallable table[] = {{"torch.Tensor.numpy", call_numpy},
                                               {"numpy.asarray", call_numpy}};
   return table;

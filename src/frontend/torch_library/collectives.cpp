@@ -7,6 +7,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/torch_library/special_callables.h"
+#include "python/is_loaded.h"
 
 namespace janus::frontend {
 
@@ -77,8 +78,7 @@ std::span<const SpecialCallable> collective_callables() {
 }
 
 std::span<const SpecialCallable> sharding_callables() {
-  if (PyDict_GetItemString(PyImport_GetModuleDict(), "torch.distributed.fsdp") == nullptr)
-    return {};
+  if (!python::is_loaded("torch.distributed.fsdp")) return {};
   static constexpr SpecialCallable table[] = {
       communicates<"torch.distributed.fsdp.FullyShardedDataParallel.forward">,
       communicates<"torch.distributed.fsdp._fully_shard._fsdp_state.FSDPState._pre_forward">,
@@ -87,8 +87,7 @@ std::span<const SpecialCallable> sharding_callables() {
 }
 
 std::span<const SpecialCallable> shared_gradient_callables() {
-  if (PyDict_GetItemString(PyImport_GetModuleDict(), "torchjanus.shared_gradients") == nullptr)
-    return {};
+  if (!python::is_loaded("torchjanus.shared_gradients")) return {};
   static constexpr SpecialCallable table[] = {
       communicates<"torchjanus.shared_gradients.SharedGradients.after_accumulation">,
       communicates<"torchjanus.shared_gradients.SharedGradients.before_step">,

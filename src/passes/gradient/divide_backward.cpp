@@ -13,6 +13,7 @@
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
+#include "passes/analysis/liveness.h"
 #include "passes/structure/captures.h"
 
 namespace janus::passes {
@@ -49,7 +50,7 @@ class Division {
  public:
   Division(const Graph& graph, const std::vector<Bucket>& buckets,
            const std::vector<std::optional<size_t>>& leaf_of_input)
-      : graph_(graph), buckets_(buckets) {
+      : graph_(graph), buckets_(buckets), liveness_(graph) {
     for (size_t i = 0; i < graph.inputs().size(); ++i) {
       input_number_.emplace(graph.inputs()[i], i);
       if (leaf_of_input[i]) leaf_.emplace(graph.inputs()[i], *leaf_of_input[i]);
@@ -59,7 +60,6 @@ class Division {
 
   std::vector<BackwardPart> run() {
     if (!can_be_divided()) return {};
-    for (const Value* result : graph_.results()) note_live(result);
     for (size_t part = 0; part < buckets_.size(); ++part) {
       for (const size_t target : buckets_[part]) assign(graph_.results()[target], part);
       assign_readers(part);
@@ -70,6 +70,7 @@ class Division {
     if (!can_be_handed_on_) return {};
     std::vector<BackwardPart> parts;
     for (size_t part = 0; part < buckets_.size(); ++part) parts.push_back(made(part));
+    note_what_lasts(parts);
     return parts;
   }
 
@@ -95,16 +96,6 @@ class Division {
                                [&](const Value* input) { return leaf_.contains(viewed(input)); });
   }
 
-  void note_live(const Value* value) {
-    std::vector<const Value*> open = {value};
-    while (!open.empty()) {
-      const Node* node = open.back()->definition;
-      open.pop_back();
-      if (node == nullptr || !live_.insert(node).second) continue;
-      for (const Value* operand : operands(*node)) open.push_back(operand);
-    }
-  }
-
   /// What the value needs and no earlier part has belongs to this part.
   void assign(const Value* value, size_t part) {
     std::vector<const Value*> open = {value};
@@ -126,7 +117,7 @@ class Division {
              std::ranges::find(buckets_[part], leaf->second) != buckets_[part].end();
     };
     for (const Node* node : graph_.body().nodes) {
-      if (!live_.contains(node) || is_made_again(*node)) continue;
+      if (!liveness_.is_live(*node) || is_made_again(*node)) continue;
       if (!std::ranges::any_of(operands(*node), is_given)) continue;
       for (const Value* output : node->outputs) assign(output, part);
     }
@@ -246,7 +237,8 @@ class Division {
 
   BackwardPart made(size_t part) const {
     const Content& content = contents_[part];
-    BackwardPart result{Graph(graph_.name() + "_" + std::to_string(part)), {}, buckets_[part], {}};
+    BackwardPart result{
+        Graph(graph_.name() + "_" + std::to_string(part)), {}, {}, buckets_[part], {}};
     Graph& graph = result.graph;
     graph::Copier copies(graph::Copier::Unknown::error);
     for (const Value* value : content.taken) {
@@ -265,12 +257,20 @@ class Division {
     return result;
   }
 
+  static void note_what_lasts(std::vector<BackwardPart>& parts) {
+    std::unordered_set<size_t> later;
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+      for (const size_t value : part->takes) part->lasts.push_back(later.contains(value));
+      later.insert(part->takes.begin(), part->takes.end());
+    }
+  }
+
   const Graph& graph_;
   std::vector<Bucket> buckets_;
   std::unordered_map<const Value*, size_t> input_number_, handed_number_;
   size_t next_number_ = 0;
   std::unordered_map<const Value*, size_t> leaf_;  ///< whose memory an input is
-  std::unordered_set<const Node*> live_;
+  Liveness liveness_;
   std::unordered_map<const Node*, size_t> part_of_;
   std::vector<Content> contents_;
   bool can_be_handed_on_ = true;

@@ -41,6 +41,7 @@ std::vector<Bucket> buckets_of(const std::vector<size_t>& order, const std::vect
 struct BackwardPart {
   graph::Graph graph;
   std::vector<size_t> takes;  ///< for each input the value
+  std::vector<bool> lasts;    ///< for each input whether a later part takes it too
   Bucket targets;             ///< its results are the gradients of these,
   std::vector<size_t> gives;  ///< then these values
 };
