@@ -20,6 +20,12 @@ void begin_lazy() {
 
 void synchronize() { lazy::Session::of_this_thread().run_all(lazy::Look::end); }
 
+/// What is noted runs, whichever thread's it is.
+void run_pending() {
+  if (lazy::has_begun()) synchronize();
+  lazy::Session::run_all_sessions(lazy::Look::function);
+}
+
 nb::dict families_of(const lazy::FamilyCounts& counts) {
   nb::dict dict;
   dict["families"] = counts.families;
@@ -74,7 +80,9 @@ bool is_pending(nb::handle tensor) {
 
 void bind_lazy(nb::module_& module) {
   watch_torch_methods();
-  module.def("kernel_names_changed", speculate::kernel_names_changed);
+  module.def("kernel_registered", speculate::kernel_registered);
+  module.def("kernel_removed", speculate::kernel_removed);
+  module.def("run_pending", run_pending);
   module.def("begin_lazy", begin_lazy);
   module.def("end_lazy", lazy::end);
   module.def("synchronize", synchronize);

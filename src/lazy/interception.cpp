@@ -50,6 +50,11 @@ void on_call(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* sta
     run_below(overload, keys, *stack);
     return;
   }
+  if (speculate::has_replaced_kernel()) {
+    Session::serve(overload, *stack);
+    run_below(overload, keys, *stack);
+    return;
+  }
   if (rule_of(overload).treatment == Treatment::decompose) {
     overload.redispatchBoxed(keys & after(kBelow), stack);
     return;

@@ -29,7 +29,7 @@ RunAhead::~RunAhead() {
 
 bool RunAhead::finish(const Segment& segment, size_t& done) {
   {
-    // An operator may have a kernel in Python, and other threads of Python go on.
+    // Other threads of Python go on.
     const python::WithoutLock unlocked(PyGILState_Check() != 0);
     const double start = steady_seconds();
     running_->wait();

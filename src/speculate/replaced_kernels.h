@@ -2,13 +2,18 @@
 // Python: torch.library.Library("aten", "IMPL").impl(…). Graphs would not call it.
 #pragma once
 
+#include <string>
+
 namespace janus::speculate {
 
-/// Somebody has registered a kernel in Python, or taken one away (torchjanus/kernel_names.py).
-/// Needs the GIL.
-void kernel_names_changed();
+/// Somebody has registered a kernel in Python under such a name as "aten/sin/CPU", or has taken it
+/// away (torchjanus/kernel_names.py). Both need the GIL.
+void kernel_registered(const std::string& name);
+void kernel_removed(const std::string& name);
 
 /// For reports ("a kernel in Python for aten/sin"); null if there is none. Needs the GIL.
 const char* replaced_kernel();
+/// Whether there is one, for any thread.
+bool has_replaced_kernel();
 
 }  // namespace janus::speculate

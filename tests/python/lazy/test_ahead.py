@@ -7,7 +7,7 @@ import threading
 
 import numpy
 import pytest
-from apart import in_a_process, in_a_thread
+from apart import in_a_thread
 
 import torch
 import torchjanus
@@ -377,30 +377,6 @@ def test_fetches_come_when_it_is_done():
         return fetched, trainer.state()
 
     assert both_ways(program) > 0
-
-
-KERNEL_IN_PYTHON = """
-import torch, torchjanus
-torchjanus._core.testing.let_times_decide(False)
-torchjanus.options.disabled = {"background"}
-library = torch.library.Library("aten", "IMPL")
-weight = torch.ones(8, 8)
-with torchjanus.lazy():
-    library.impl("trace", lambda matrix: matrix.diagonal().sum() * 2, "CPU")
-    for step in range(12):
-        loss = (weight * step).sum()
-        for _ in range(8):
-            weight = weight * 0.5 + 1
-        trace = torch.trace(weight) + 1
-        loss.item()
-        print(float(trace.numpy()))
-assert torchjanus._core.lazy_counts()["ahead"] > 0
-"""
-
-
-def test_a_kernel_in_python():
-    """It needs Python's lock, which whoever waits gives up."""
-    assert len(in_a_process(KERNEL_IN_PYTHON).splitlines()) == 12
 
 
 def test_operands_that_nobody_else_keeps_are_bounded():

@@ -80,9 +80,52 @@ assert torchjanus.stats(step)["hits"] == hits + 1, torchjanus.stats(step)
 print("done")
 """
 
+WITHIN = """
+import warnings
+import torch, torchjanus
+from torchjanus import _core
+warnings.simplefilter("ignore")
+torchjanus.options.disabled = {"background", "budget"}
+_core.testing.let_times_decide(False)
+
+def step(x):
+    before = torch.sin(x) * 2 + 1
+    library = torch.library.Library("aten", "IMPL")
+    library.impl("sin", lambda x: x * 5, "CPU", allow_override=True)
+    within = torch.sin(x + 1) * 2 + 1
+    library._destroy()
+    after = torch.sin(x) * 2 + 1
+    for _ in range(8):
+        after = after * 0.5 + before
+    return before.sum().item(), within.sum().item(), after.sum().item()
+
+def steps(x):
+    yield step(x)
+
+@torchjanus.function
+def converted(x):
+    return [*steps(x)]
+
+x = torch.ones(3)
+expected = step(x)
+with torchjanus.lazy():
+    for _ in range(20):
+        assert step(x) == expected
+counts = _core.lazy_counts()
+assert counts["noted"] > 0 and counts["run_in_graphs"] > 0, counts
+for _ in range(20):
+    assert converted(x) == [expected]
+print("done")
+"""
+
 
 def test_a_kernel_that_comes_and_goes(tmp_path: Path) -> None:
     assert in_a_process(PROGRAM, tmp_path) == "done\n"
+
+
+def test_a_kernel_within_lazy_execution(tmp_path: Path) -> None:
+    """Operators called before it is registered don't call it, and those behind it do."""
+    assert in_a_process(WITHIN, tmp_path) == "done\n"
 
 
 def test_kernels_for_other_devices_and_libraries(tmp_path: Path) -> None:
