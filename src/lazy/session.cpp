@@ -151,14 +151,53 @@ void Session::forget_locked_sessions() {
   });
 }
 
+/// A thread's use of a session.
+class Session::Tenancy {
+ public:
+  Tenancy() : session(vacant()) {}
+  ~Tenancy() { session.move_out(); }
+  Tenancy(const Tenancy&) = delete;
+  Tenancy& operator=(const Tenancy&) = delete;
+
+  Session& session;
+};
+
 Session& Session::of_this_thread() {
-  thread_local Session* const mine = [] {
-    static std::once_flag once;
-    std::call_once(once, [] { pthread_atfork(nullptr, nullptr, forget_locked_sessions); });
-    const std::lock_guard lock(sessions_mutex());
-    return sessions().all.emplace_back(std::make_unique<Session>()).get();
-  }();
-  return *mine;
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, forget_locked_sessions); });
+  thread_local const Tenancy mine;
+  return mine.session;
+}
+
+/// One that an ended thread has left, or a new one.
+Session& Session::vacant() {
+  const std::lock_guard lock(sessions_mutex());
+  for (const auto& each : sessions().all)
+    if (each->move_in()) return *each;
+  return *sessions().all.emplace_back(std::make_unique<Session>());
+}
+
+bool Session::move_in() {
+  const SessionLock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || thread_ != std::thread::id()) return false;
+  thread_ = std::this_thread::get_id();
+  return true;
+}
+
+/// What is pending stays so until somebody looks at it. At the end of the process whoever looks may
+/// never end: then nobody gets the session.
+void Session::move_out() {
+  const SessionLock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  thread_ = {};
+  choice_ = nullptr;
+  own_choice_ = {};
+  cycle_ = {};
+  records_ = false;
+  looked_inside_ = 0;
+  counts_ = {};
+  at_once_ = 0;
+  looks_of_operators_.clear();
 }
 
 // ---- Calls ------------------------------------------------------------------------------------

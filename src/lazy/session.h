@@ -74,7 +74,8 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// The thread's session, made at first use, kept for good: tensors may outlive their thread.
+  /// The thread's session from its first use on. Tensors may outlive their thread, so a session
+  /// does too, and a later thread gets it with the graphs that it knows.
   static Session& of_this_thread();
 
   /// Handles a call whose arguments lie on the stack: notes it, or runs it by `run`. The results
@@ -118,6 +119,10 @@ class Session {
 
  private:
   static void forget_locked_sessions();
+  class Tenancy;
+  static Session& vacant();
+  bool move_in();
+  void move_out();
   /// Notes the call, or runs it to learn its kind; false if it has to run at once.
   bool note(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
   void run_at_once(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
@@ -172,7 +177,7 @@ class Session {
   std::optional<Ahead> ahead_;
   AheadChoice own_choice_;
   AheadChoice* choice_ = nullptr;
-  const std::thread::id thread_ = std::this_thread::get_id();
+  std::thread::id thread_ = std::this_thread::get_id();  ///< of none: a later thread may have it
   double seconds_in_segments_ = 0;
 
   /// The first call with a parameter since work was left. When it comes again, a cycle has ended,

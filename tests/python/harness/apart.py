@@ -10,10 +10,14 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
+#: A thread's session goes to the next one when it ends.
+_LIVING: list[concurrent.futures.ThreadPoolExecutor] = []
+
+
 def in_a_thread(program: Callable[[], Result]) -> Result:
-    """What a program gives in a thread, and so a session of lazy execution, of its own."""
-    with concurrent.futures.ThreadPoolExecutor(1) as executor:
-        return executor.submit(program).result()
+    """What a program gives in a thread of its own, with a session of lazy execution that knows nothing."""
+    _LIVING.append(concurrent.futures.ThreadPoolExecutor(1))
+    return _LIVING[-1].submit(program).result()
 
 
 def in_a_process(text: str, folder: Path | None = None) -> str:

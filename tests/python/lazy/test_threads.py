@@ -6,10 +6,11 @@ import threading
 import time
 
 import pytest
-from apart import in_a_process
+from apart import in_a_process, in_a_thread
 
 import torch
 import torchjanus
+from torchjanus import _core
 
 
 def in_turns(*bodies):
@@ -220,6 +221,24 @@ def test_threads_look_no_longer_than_others_note():
             assert executor.submit(keys).result()
         executor.submit(lambda: torch.ones(2) + 1).result()
         assert not executor.submit(keys).result()
+
+
+def test_a_thread_goes_on_with_the_graphs_of_one_that_has_ended():
+    def train():
+        with torchjanus.lazy():
+            weight = torch.ones(8, 8)
+            for _ in range(12):
+                for _ in range(8):
+                    weight = weight * 0.5 + 1
+                weight.sum().item()
+        return _core.lazy_counts()
+
+    def thread():
+        with concurrent.futures.ThreadPoolExecutor(1) as executor:
+            return executor.submit(train).result()
+
+    alone, _, second = in_a_thread(train), thread(), thread()
+    assert alone["run_in_graphs"] < second["run_in_graphs"]
 
 
 LOOKS_UNDER_THE_LOCK = """
