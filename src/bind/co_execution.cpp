@@ -19,6 +19,9 @@ namespace {
 /// can. Terra's ten programs ran 0.8 to 1.7 times as fast co-executed, and up to 3 times as graphs.
 constexpr double kHopefulShare = 1.0 / 3;
 
+/// Structures in an iteration that never came before, of an iteration that hardly has a graph soon.
+constexpr uint64_t kManyNews = 4;  // chosen, not measured
+
 /// Turns of this thread that are open and not decided: nothing within them begins to be.
 thread_local int undecided = 0;
 
@@ -66,7 +69,8 @@ void CoExecution::begin(Turn& turn, bool with_frame) {
   if (stage_ == Stage::eager) enter(Stage::looking);
   if ((undecided != 0 && stage_ != Stage::co_executed) || !may_intercept()) return;
   turn.is_open = true;
-  turn.is_lazy = is_next_lazy();
+  // More was spent on graphs than the account covers: the comparison waits until it does again.
+  turn.is_lazy = is_next_lazy() && (stage_ != Stage::comparing || is_covered(/*begins=*/false));
   turn.stage = stage_;
   turn.iterations = 0;
   if (stage_ != Stage::co_executed) ++undecided;
@@ -152,11 +156,12 @@ void CoExecution::decide(const Turn& turn, double seconds, double used) {
   calls_ += turn.iterations;
   switch (turn.stage) {
     case Stage::looking:
-      return decide_after_look(seconds, used);
+      return decide_after_look(turn, seconds, used);
     case Stage::warming:
       return decide_after_warming(turn);
     case Stage::comparing:
-      if (turn.is_lazy == test_.next_is_old()) return;  // another thread's turn has ended before
+      // It waited, or another thread's turn has ended before.
+      if (turn.is_lazy == test_.next_is_old()) return;
       test_.add(seconds / turn.iterations);
       if (test_.verdict() == AbTest::Verdict::kept) enter(Stage::co_executed);
       if (test_.verdict() == AbTest::Verdict::given_up) give_up("eager execution is faster");
@@ -166,15 +171,19 @@ void CoExecution::decide(const Turn& turn, double seconds, double used) {
   }
 }
 
-void CoExecution::decide_after_look(double seconds, double used) {
+void CoExecution::decide_after_look(const Turn& turn, double seconds, double used) {
   seconds_ += seconds;
   used_ += used;
   if (calls_ < policy::kProfiledRuns) return;
   if (speculate::times_decide && seconds_ < calls_ * policy::kShortestCoExecutedCall)
     return give_up_for_now(kind_ == Kind::loop ? "its iterations are too short"
                                                : "its calls are too short");
-  if (!is_covered(/*begins=*/true)) return;
   used_by_call_ = used_ / calls_;
+  // What most of the time of something larger goes to is no better than that.
+  if (speculate::times_decide && turn.around != nullptr &&
+      2 * used_by_call_ > turn.around->used_by_call_)
+    return give_up(turn.around->why_not_);
+  if (!is_covered(/*begins=*/true)) return;
   enter(Stage::warming, poor_);
 }
 
@@ -187,10 +196,13 @@ void CoExecution::decide_after_warming(const Turn& turn) {
     return give_up_for_now("it calls few operators");
   if (noted >= fewest && is_mostly_in_graphs(noted, now.in_graphs - before.in_graphs))
     return enter(speculate::times_decide ? Stage::comparing : Stage::co_executed);
-  // Graphs on their way are worth waiting for, unless each iteration asks for others.
-  const bool is_ever_new =
-      now.structures - before.structures > static_cast<uint64_t>(turn.iterations);
-  if (now.waited == before.waited || is_ever_new || calls_ > policy::kMostPatientCalls)
+  // Graphs on their way are worth waiting for, unless each iteration asks for others; the more it
+  // asks for, the more is spent on what will not come again.
+  const uint64_t news = now.structures - before.structures;
+  const auto iterations = static_cast<uint64_t>(turn.iterations);
+  if (news > kManyNews * iterations)
+    poor_ += 2 * turn.iterations;
+  else if (now.waited == before.waited || news > iterations || calls_ > policy::kMostPatientCalls)
     poor_ += turn.iterations;
   // What is pending beyond an iteration comes again only with the next turn.
   if (poor_ >= policy::kMostWarmingCalls * (kind_ == Kind::loop ? 2 : 1))
@@ -221,10 +233,11 @@ bool CoExecution::is_covered(bool begins) const {
   return paying->covers(cost, processor_milliseconds(), kHopefulShare * own_);
 }
 
-/// What a turn took beyond what it takes eagerly was spent on graphs.
+/// What a turn took beyond what it takes eagerly was spent on graphs: in its own lazy iterations,
+/// or behind eager ones, for those before.
 void CoExecution::pay(const Turn& turn, double used) {
   own_ += used;
-  if (turn.stage != Stage::warming) return;
+  if (turn.stage != Stage::warming && turn.stage != Stage::comparing) return;
   const double spent = used - used_by_call_ * turn.iterations;
   if (spent <= 0) return;
   spent_ += spent;

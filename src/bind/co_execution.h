@@ -47,6 +47,7 @@ class CoExecution {
     lazy::Session::Progress before, last;
     std::optional<Recording> recording;
     bool chooses = false;  ///< whether its work runs ahead: one thread at a time does
+    const CoExecution* around = nullptr;  ///< given up; the turn is within one of its iterations
   };
   /// Begins a turn, unless the next stretch tells nothing: then it stays closed. `with_frame`:
   /// whether lines of the running frame belong to it.
@@ -61,6 +62,9 @@ class CoExecution {
 
   /// Whether a turn of this thread is open that will decide something: nothing in it is measured.
   static bool is_any_undecided();
+
+  /// Whether it was tried, and is eager for good.
+  bool is_given_up() const { return stage_ == Stage::eager && rest_ == 0; }
 
   Kind kind() const { return kind_; }
   /// For reports: "eager", "undecided" or "co-executed".
@@ -77,7 +81,7 @@ class CoExecution {
   bool is_next_lazy() const;
   void begin_lazy(Turn& turn);
   void decide(const Turn& turn, double seconds, double used);
-  void decide_after_look(double seconds, double used);
+  void decide_after_look(const Turn& turn, double seconds, double used);
   void decide_after_warming(const Turn& turn);
   void watch(const lazy::Session::Progress& before, const lazy::Session::Progress& now);
   bool is_covered(bool begins) const;

@@ -1,6 +1,7 @@
 #include "bind/co_execution_scope.h"
 
 #include <algorithm>
+#include <ranges>
 #include <vector>
 
 #include "bind/region.h"
@@ -21,6 +22,13 @@ struct Run {
 /// This thread's, the innermost last.
 thread_local std::vector<std::unique_ptr<Run>> runs;
 
+/// The innermost around this thread's innermost run that was tried, and is eager for good.
+const CoExecution* given_up_around() {
+  for (const auto& run : std::views::reverse(runs) | std::views::drop(1))
+    if (run->scope->co_execution().is_given_up()) return &run->scope->co_execution();
+  return nullptr;
+}
+
 }  // namespace
 
 void CoExecutionScope::enter() { runs.push_back(std::make_unique<Run>(this)); }
@@ -37,6 +45,7 @@ bool CoExecutionScope::begin_iteration(bool may_count, uint64_t news) {
   }
   if (!may_count || co_execution_.rests()) return true;
   run.news = news;
+  run.turn.around = given_up_around();
   co_execution_.begin(run.turn, /*with_frame=*/true);
   return true;
 }

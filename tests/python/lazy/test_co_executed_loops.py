@@ -387,6 +387,41 @@ def test_a_loop_whose_segments_are_ever_new_waits_for_the_account(tmp_path):
     assert_nothing_is_intercepted()
 
 
+def test_a_function_is_no_better_than_the_loop_whose_time_it_takes(tmp_path):
+    text = """
+    from torchjanus._core import testing
+
+    def step(size, milliseconds):
+        x = w = torch.ones(size, requires_grad=True)
+        for _ in range(5):
+            x = x * 2 - x
+        testing.simulate_processor_time(100 * size + milliseconds, 100)
+        (odd(x) + odd(x * 2) + odd(x * 3) + x.mean() - x.prod()).sum().backward()
+        return w.grad
+
+    for size in range(2, 120):
+        testing.simulate_processor_time(100 * size, 100)
+        step(size, MILLISECONDS)
+    """
+    why_not = {}
+    for milliseconds in (90, 10):
+        with accounts() as begin:
+            begin(-1e6)
+            _core.testing.let_times_decide(True)
+            try:
+                stats = run_both(
+                    SETTING + text.replace("MILLISECONDS", f"{milliseconds}"), tmp_path
+                )
+            finally:
+                _core.testing.let_times_decide(False)
+        told = {each["name"].split(",")[0]: each["co_execution"] for each in stats}
+        why_not[milliseconds] = told["step"]["why_not"], told["step"]["iterations"] > 0
+    assert why_not == {
+        90: ("its operators differ from iteration to iteration", False),
+        10: ("its operators differ from call to call", True),
+    }
+
+
 def test_code_without_its_scope():
     """A region whose scope was not entered on this thread begins no iterations."""
     file = "<scope>"
