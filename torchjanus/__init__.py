@@ -25,6 +25,7 @@ from . import (
     module_hooks,  # noqa: F401  (what graphs run for backward hooks of modules)
     printing,  # noqa: F401  (what graphs run for prints to writers of the program)
     recurrent,  # noqa: F401  (what graphs run for torch.gru and its like)
+    views,  # noqa: F401
 )
 from ._core import Function, Region
 from .convert import explain, function, graph, stats

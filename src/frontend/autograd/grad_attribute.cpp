@@ -65,7 +65,7 @@ void write_grad(const Frames& frames, const std::shared_ptr<Tensor>& tensor, con
     frames.refuse(ReasonCode::would_raise, "TypeError: .grad of another class");
   if (grad != nullptr && grad->value->type != tensor->value->type)
     frames.refuse(ReasonCode::would_raise, "RuntimeError: .grad of another shape or dtype");
-  if (grad != nullptr && (grad->base != nullptr || grad->requires_grad))
+  if (grad != nullptr && (viewed_by(*grad) != nullptr || grad->requires_grad))
     frames.refuse(ReasonCode::autograd, "the assignment of a view to .grad");
   set_grad(*tensor, value);
 }
@@ -102,7 +102,7 @@ void finish_autograd(Interpreter& interpreter) {
     }
     if (grad != nullptr && grad->source != nullptr)
       interpreter.refuse(ReasonCode::autograd, "an existing tensor becomes a .grad");
-    if (grad != nullptr && grad->base != nullptr)
+    if (grad != nullptr && viewed_by(*grad) != nullptr)
       interpreter.refuse(ReasonCode::autograd,
                          "a .grad that is the data of another tensor as well");
     if (grad != nullptr && !bound_once.insert(grad.get()).second)

@@ -23,7 +23,7 @@ namespace {
 bool has_live_view(const Tensor& tensor) {
   for (Changeable* each = Changeable::first(); each != nullptr; each = each->next_changeable()) {
     const auto* view = dynamic_cast<const Tensor*>(each);
-    if (view != nullptr && view->base.get() == &tensor && !view->untracked &&
+    if (view != nullptr && viewed_by(*view).get() == &tensor && !view->untracked &&
         !view->producer.is(op::detach))
       return true;
   }
@@ -41,7 +41,7 @@ void check_can_switch(Interpreter& interpreter, const Tensor& tensor, bool wante
     interpreter.refuse(ReasonCode::mode_active, "requires_grad after inference mode");
   const bool may_be_another =
       tensor.is_borrowed || tensor.list_memory != nullptr || has_live_alias(tensor);
-  if (may_be_another || (tensor.base != nullptr && !tensor.producer.is(op::detach)) ||
+  if (may_be_another || (viewed_by(tensor) != nullptr && !tensor.producer.is(op::detach)) ||
       has_live_view(tensor) || interpreter.hooked_leaves.contains(&tensor) ||
       interpreter.recursion().is_building())
     interpreter.refuse(ReasonCode::autograd, "requires_grad of a tensor with views or hooks");
@@ -137,7 +137,7 @@ Value call_detach_(Interpreter& interpreter, const CallArguments& arguments) {
   auto tensor = shared_as<Tensor>(arguments.positional[0]);
   if (tensor == nullptr) return nullptr;
   const bool is_view_of_entry = tensor->source != nullptr && tensor->uncertain_alias;
-  if (tensor->base != nullptr || is_view_of_entry || may_end_in_a_view(*tensor))
+  if (viewed_by(*tensor) != nullptr || is_view_of_entry || may_end_in_a_view(*tensor))
     interpreter.refuse(ReasonCode::autograd, "detach_() of a view");
   if (tensor->is_leaf) {
     switch_requires_grad(interpreter, tensor, false);

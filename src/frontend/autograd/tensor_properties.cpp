@@ -49,8 +49,8 @@ void check_grad_is_known(const Interpreter& interpreter, const Tensor& tensor) {
 /// What its base requires, a view that was taken without gradients does as well.
 Value requires_grad_of(Interpreter& interpreter, const Tensor& tensor) {
   if (is_leaf_view(tensor)) {
-    const Tensor* base = tensor.base.get();
-    while (!base->requires_grad) base = base->base.get();
+    const Tensor* base = viewed_by(tensor).get();
+    while (!base->requires_grad) base = viewed_by(*base).get();
     return interpreter.boolean(shows_gradient(interpreter, *base));
   }
   if (graph::Value* flag = gradient_flag(interpreter, tensor)) return interpreter.number(flag);

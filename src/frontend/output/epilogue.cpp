@@ -27,6 +27,7 @@
 #include "frontend/core/locks.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/tensor_hooks.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/container_classes.h"
 #include "frontend/objects/partials.h"
@@ -137,11 +138,6 @@ void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
     for (const auto& [key, element] : dictionary->items) collect_tensors(element, tensors, seen);
     collect_tensors(dictionary->attributes, tensors, seen);
   }
-}
-
-const Tensor* root_of(const Tensor* tensor) {
-  while (tensor->base != nullptr) tensor = tensor->base.get();
-  return tensor;
 }
 
 class TemplateWriter {
@@ -601,32 +597,10 @@ class TemplateWriter {
   Template write_tensor(const std::shared_ptr<Tensor>& tensor) {
     if (tensor->source != nullptr) return from_source(tensor->source);
     if (const auto leaf = leaf_with_gradient(*tensor)) return attribute_of(leaf, "grad");
-    if (tensor->uncertain_alias && !is_surely_view(*tensor) && root_of(tensor.get())->source)
-      interpreter_.refuse(ReasonCode::unsupported_tensor,
-                          "a result that may share memory with an argument");
-    if (root_of(tensor.get())->taken_from != nullptr) expect_own_memory(*memory_of(tensor.get()));
     if (!tensor->is_leaf && tensor->grad != nullptr)
       interpreter_.refuse(ReasonCode::autograd, "a result whose gradient is kept");
     if (is_made_leaf(*tensor)) return write_leaf(tensor);
     return write_contents(tensor);
-  }
-
-  /// Whether each step from the tensor that owns the memory gives a view, whatever else may share
-  /// that memory.
-  static bool is_surely_view(const Tensor& tensor) {
-    for (const Tensor* view = &tensor; view->base != nullptr; view = view->base.get())
-      if (view->view_node == nullptr ||
-          reshaping_by(*view->view_node, *view->base) != Reshaping::view)
-        return false;
-    return true;
-  }
-
-  /// What the run computes for a tensor that Python holds already is written into that one's memory
-  /// at the end: a result that may share it shares what the run computed.
-  void expect_own_memory(const Tensor& memory) {
-    if ((memory.source != nullptr && memory.written) || leaf_with_gradient(memory) != nullptr)
-      interpreter_.refuse(ReasonCode::unsupported_tensor,
-                          "a result that may share memory with a tensor that the run writes");
   }
 
   /// Writes a leaf that the run made.
@@ -655,10 +629,13 @@ class TemplateWriter {
     return form;
   }
 
+  [[noreturn]] void refuse_inference() const {
+    interpreter_.refuse(ReasonCode::mode_active, "a result made in inference mode, or outside");
+  }
+
   /// A tensor that was made in inference mode: where the call itself is, what the run makes is so.
   Template of_inference(Template form) {
-    if (interpreter_.made_outside_inference)
-      interpreter_.refuse(ReasonCode::mode_active, "a result made in inference mode, or outside");
+    if (interpreter_.made_outside_inference) refuse_inference();
     if (interpreter_.output().environment.inference_mode) return form;
     return call_of("torchjanus.inference.made_in_inference_mode", std::move(form));
   }
@@ -726,48 +703,67 @@ class TemplateWriter {
   /// Whether Python can tell that the tensor shares memory with another, has other strides than a
   /// fresh one, or requires the gradient of what it is a view of.
   bool is_shown_view(const Tensor& tensor) const {
-    if (tensor.base == nullptr) return false;
-    if (!is_contiguous(tensor) || is_leaf_view(tensor)) return true;
-    const Tensor* root = root_of(&tensor);
-    if (root->source != nullptr || leaf_with_gradient(*root) != nullptr) return true;
+    const Tensor* memory = memory_of(&tensor);
+    if (memory == &tensor) return false;
+    if (is_leaf_view(tensor) || (tensor.base != nullptr && !is_contiguous(tensor))) return true;
+    if (memory->source != nullptr || leaf_with_gradient(*memory) != nullptr) return true;
     for (const Tensor* other : escaping_)
-      if (other != &tensor && root_of(other) == root) return true;
+      if (other != &tensor && memory_of(other) == memory) return true;
     return false;
   }
 
-  /// The view is taken again, by Python, of what the base is after the run.
+  /// The view is taken again, by Python, of what the tensor that it is of is after the run. So it
+  /// is a view or a copy as in eager, whatever is known of strides here.
   Template write_view(const std::shared_ptr<Tensor>& tensor) {
+    const std::shared_ptr<Tensor>& viewed = viewed_by(*tensor);
+    if (tensor->untracked) return attribute_of(viewed, "data");
+    if (tensor->uncertain_alias) read(interpreter_, *tensor);  // a copy shows no later write
+    if (interpreter_.made_in_inference && !interpreter_.output().environment.inference_mode)
+      refuse_inference();
+    if (has_hooks(interpreter_.tensor_hooks, *tensor, tensor->value))
+      check_no_custom_gradient(interpreter_, tensor->value);
     const auto* callee = as<Known>(tensor->view_callee);
-    bool by_method = callee != nullptr && !tensor->view_arguments.positional.empty();
-    if (!by_method && !tensor->untracked)
+    const bool names_base = tensor->base == nullptr || !tensor->view_arguments.positional.empty();
+    if (callee == nullptr || !names_base)
       interpreter_.refuse(ReasonCode::unsupported_tensor, "a result is a view");
-    if (tensor->base->requires_grad != tensor->requires_grad && !tensor->untracked &&
-        !tensor->producer.is(op::detach))
+    if (viewed->requires_grad != tensor->requires_grad && !loses_gradient(*tensor))
       interpreter_.refuse(ReasonCode::autograd, "a result is a view made without gradients");
-    if (tensor->untracked) return attribute_of(tensor->base, "data");
-    bool one_of_many = tensor->view_node->op->signature().result_count != 1;  // or of a list of one
-    if (one_of_many) {
-      Template form = made(Template::Kind::call);
-      form.object = Object::borrow(imported("operator.getitem"));
-      form.children.push_back(view_call(*tensor, *callee));
-      form.children.push_back(
-          write(interpreter_.integer(static_cast<int64_t>(tensor->view_output))));
-      return form;
-    }
-    return view_call(*tensor, *callee);
+    Template taken = view_call(*tensor, *callee);
+    if (!tensor->is_one_of_list) return taken;
+    Template form = call_of("operator.getitem", std::move(taken));
+    form.children.push_back(write(interpreter_.integer(static_cast<int64_t>(tensor->view_output))));
+    return form;
   }
 
+  /// Whether the view, taken again, does not require the gradient of what it is of, as before.
+  static bool loses_gradient(const Tensor& tensor) {
+    if (tensor.producer.is(op::detach) || !graph::is_differentiable(tensor.value->type.dtype))
+      return true;
+    // A write that autograd sees gives eager's view a gradient.
+    return !tensor.taken_with_gradients && memory_of(&tensor)->version == 0;
+  }
+
+  /// Autograd treats a view as the mode says in which it was taken.
   Template view_call(const Tensor& tensor, const Known& callee) {
-    Template form = made(Template::Kind::call);
-    form.object = callee.object;
-    form.children.push_back(write(tensor.base));
+    Template form = constant_call(callee.object);
+    if (tensor.taken_with_gradients != interpreter_.output().environment.grad_enabled)
+      form = call_of(tensor.taken_with_gradients ? "torchjanus.views.taken_with_gradients"
+                                                 : "torchjanus.views.taken_without_gradients",
+                     constant(callee.object));
     const CallArguments& arguments = tensor.view_arguments;
-    for (size_t i = 1; i < arguments.positional.size(); ++i)
-      form.children.push_back(write(arguments.positional[i]));
+    for (size_t i = 0; i < arguments.positional.size(); ++i)
+      form.children.push_back(
+          write(i == 0 && tensor.base != nullptr ? tensor.base : arguments.positional[i]));
     for (const auto& [name, value] : arguments.keywords) {
       form.keyword_names.push_back(name);
       form.children.push_back(write(value));
     }
+    return form;
+  }
+
+  static Template constant_call(Object callable) {
+    Template form = made(Template::Kind::call);
+    form.object = std::move(callable);
     return form;
   }
 

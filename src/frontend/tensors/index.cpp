@@ -372,7 +372,7 @@ class Indexing {
     place.positional = {current_, make_tuple(key_at(part))};
     const graph::Node* node = interpreter_.builder().append(
         op::row, {read(interpreter_, *current_), interpreter_.graph_value(part)});
-    current_ = view_by(interpreter_, current_, node, std::move(place));
+    current_ = view_by(interpreter_, current_, node, place);
     current_->producer = op::select;
     current_->strides = contiguous_strides(current_->value->type.shape);
   }
@@ -398,7 +398,7 @@ class Indexing {
     inputs[0] = read(interpreter_, *current_);
     inputs.push_back(cast(interpreter_, read(interpreter_, *positions), graph::DType::i64));
     const graph::Node* node = interpreter_.builder().append(op::index, inputs);
-    current_ = view_by(interpreter_, current_, node, std::move(place));
+    current_ = view_by(interpreter_, current_, node, place);
   }
 
   /// (:, :, part) for the dimension at hand.
@@ -460,8 +460,7 @@ class Indexing {
       interpreter_.refuse(ReasonCode::expression, "a whole index of a 0-d tensor");
     graph::Attributes attributes;
     attributes.set("dim", int64_t{0});
-    current_ =
-        view_of(interpreter_, current_, op::slice, std::move(attributes), std::move(arguments));
+    current_ = view_of(interpreter_, current_, op::slice, std::move(attributes), arguments);
   }
 
   Interpreter& interpreter_;

@@ -24,23 +24,31 @@ graph::Value* operand_value(Interpreter& interpreter, const DescribedArguments& 
                             const OperatorArgument* operand) {
   if (operand == nullptr) return interpreter.builder().none();
   const Value& value = arguments.source_of(operand);
-  if (auto* tensor = as<Tensor>(value)) return read(interpreter, *tensor);
+  if (auto* tensor = as<Tensor>(value)) {
+    refuse_leaf_view(interpreter, *tensor);
+    return read(interpreter, *tensor);
+  }
   return interpreter.graph_value(value);
 }
 
 /// A result may share memory with an operand; how is not known, so neither may be written, and the
-/// result not be read once something else has written that memory.
-void note_alias(const DescribedArguments& arguments, const ResolvedOperator& resolved, size_t index,
+/// result not be read once something else has written that memory. What outlives the run Python
+/// takes again, by the same call: an operator that does more than to look is not called twice.
+void note_alias(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments,
+                const DescribedArguments& described, const ResolvedOperator& resolved, size_t index,
                 Tensor& result) {
   int operand = index < resolved.alias_of.size() ? resolved.alias_of[index] : -1;
   if (operand < 0) return;
   auto base =
-      shared_as<Tensor>(arguments.source_of(resolved.operands[static_cast<size_t>(operand)]));
+      shared_as<Tensor>(described.source_of(resolved.operands[static_cast<size_t>(operand)]));
   if (base == nullptr) return;
   result.uncertain_alias = true;
   base->uncertain_alias = true;
   result.taken_from = base;
   result.seen_version = memory_of(base.get())->version;
+  result.view_output = index;
+  result.is_one_of_list = resolved.packing != ResolvedOperator::Packing::single;
+  if (!resolved.random) note_view_call(interpreter, result, callable, arguments);
 }
 
 /// The run may hold a tensor elsewhere than eager does: it is known to lie alike if it existed
@@ -149,9 +157,9 @@ Value write_opaque(Interpreter& interpreter, PyObject* callable, const CallArgum
   return self;
 }
 
-Value opaque_results(Interpreter& interpreter, PyObject* callable, const OperatorFacts& facts,
-                     DescribedArguments& described, const ResolvedOperator& resolved,
-                     const graph::Node& node) {
+Value opaque_results(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments,
+                     const OperatorFacts& facts, DescribedArguments& described,
+                     const ResolvedOperator& resolved, const graph::Node& node) {
   const bool any_tracked = is_tracked(resolved);
   std::vector<Value> results;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -172,7 +180,7 @@ Value opaque_results(Interpreter& interpreter, PyObject* callable, const Operato
                               differentiable && any_tracked && interpreter.modes.grad_enabled);
     if (!facts.gives_in_order) tensor->strides.reset();
     if (i < resolved.grad_fn_names.size()) tensor->grad_fn_name = resolved.grad_fn_names[i];
-    note_alias(described, resolved, i, *tensor);
+    note_alias(interpreter, callable, arguments, described, resolved, i, *tensor);
     results.push_back(std::move(tensor));
   }
   return pack(interpreter, callable, resolved, std::move(results));
@@ -212,7 +220,7 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
   interpreter.mark(speculate::LineMark::Kind::graph);
   if (functional)
     return write_opaque(interpreter, callable, arguments, *name, facts, *resolved, *node);
-  return opaque_results(interpreter, callable, facts, described, *resolved, *node);
+  return opaque_results(interpreter, callable, arguments, facts, described, *resolved, *node);
 }
 
 Value call_resolved(Interpreter& interpreter, PyObject* callable, DescribedArguments& described,
@@ -220,7 +228,7 @@ Value call_resolved(Interpreter& interpreter, PyObject* callable, DescribedArgum
   const graph::Node* node = append_opaque(interpreter, described, resolved);
   interpreter.mark(speculate::LineMark::Kind::graph);
   const OperatorFacts facts{.gives_in_order = in_order};
-  return opaque_results(interpreter, callable, facts, described, resolved, *node);
+  return opaque_results(interpreter, callable, {}, facts, described, resolved, *node);
 }
 
 }  // namespace janus::frontend

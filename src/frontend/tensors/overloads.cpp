@@ -30,10 +30,7 @@ bool is_tracked(Interpreter& interpreter, const graph::OpDef& op,
   if (op.is(graph::Trait::no_gradient)) return false;
   for (const auto& tensor : tensors)
     if (tensor->requires_grad) return true;
-  for (const auto& tensor : tensors)
-    if (interpreter.modes.grad_enabled && is_leaf_view(*tensor))
-      interpreter.refuse(ReasonCode::autograd,
-                         "gradients of a view that was taken without gradients");
+  for (const auto& tensor : tensors) refuse_leaf_view(interpreter, *tensor);
   return false;
 }
 
@@ -58,7 +55,7 @@ bool is_copy(const graph::Node& node, const Tensor& operand) {
   return reshaping_by(node, operand) == Reshaping::copy;
 }
 
-void note_view(ValueMaker& maker, Tensor& result, const graph::Node& node,
+void note_view(Interpreter& interpreter, Tensor& result, const graph::Node& node,
                const std::shared_ptr<Tensor>& base, PyObject* callable,
                const CallArguments& arguments) {
   result.base = base;
@@ -66,10 +63,8 @@ void note_view(ValueMaker& maker, Tensor& result, const graph::Node& node,
   result.view_node = &node;
   if (result.value->definition == &node) result.view_output = result.value->index;
   result.seen_version = base->version;
-  if (callable != nullptr) {
-    result.view_callee = maker.constant_borrowed(callable);
-    result.view_arguments = arguments;
-  }
+  if (callable != nullptr) note_view_call(interpreter, result, callable, arguments);
+  result.is_one_of_list = node.op->signature().result_count != 1;
   result.strides = strides_of_view(node, result.view_output, *base);
   if (reshaping_by(node, *base) == Reshaping::unknown) {
     result.uncertain_alias = true;

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <ranges>
 
+#include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/core/torch_services.h"
 #include "frontend/values/batch_sizes.h"
+#include "frontend/values/make.h"
 #include "frontend/values/strides.h"
 #include "graph/constant.h"
 #include "ops/list.h"
@@ -28,14 +30,18 @@ void PossibleAliases::add(PossibleAlias alias) {
 
 namespace {
 
+[[noreturn]] void refuse_written_alias(const Frames& frames) {
+  frames.refuse(ReasonCode::unsupported_tensor,
+                "a tensor that may share memory with another one, which was written");
+}
+
 void check_aliases_unchanged(const Frames& frames, const Tensor& tensor) {
   for (const PossibleAlias& alias : tensor.possible_aliases)
     if (auto other = alias.tensor.lock(); other != nullptr && other->version != alias.version)
       frames.refuse(ReasonCode::unsupported_tensor,
                     "a tensor that may be another one, which was written");
   if (tensor.taken_from != nullptr && tensor.seen_version != memory_of(&tensor)->version)
-    frames.refuse(ReasonCode::unsupported_tensor,
-                  "a tensor that may share memory with another one, which was written");
+    refuse_written_alias(frames);
 }
 
 }  // namespace
@@ -51,6 +57,8 @@ graph::Value* read(Interpreter& interpreter, Tensor& tensor) {
   if (tensor.base == nullptr) return tensor.value;
   graph::Value* base = read(interpreter, *tensor.base);
   if (tensor.seen_version == tensor.base->version) return tensor.value;
+  if (reshaping_by(*tensor.view_node, *tensor.base) == Reshaping::unknown)
+    refuse_written_alias(interpreter);
   if (tensor.requires_grad && tensor.is_leaf)
     interpreter.refuse(ReasonCode::autograd, "a leaf shares memory with a tensor that was written");
   std::vector<graph::Value*> inputs = tensor.view_node->inputs;
@@ -67,11 +75,23 @@ graph::Value* read(Interpreter& interpreter, Tensor& tensor) {
   return tensor.value;
 }
 
+const std::shared_ptr<Tensor>& viewed_by(const TensorState& tensor) {
+  return tensor.base != nullptr ? tensor.base : tensor.taken_from;
+}
+
 bool is_leaf_view(const Tensor& tensor) {
-  if (tensor.base == nullptr || tensor.requires_grad || tensor.untracked ||
-      tensor.view_node->op == &op::detach)
+  const Tensor* viewed = viewed_by(tensor).get();
+  if (viewed == nullptr || tensor.requires_grad || tensor.untracked ||
+      !graph::is_differentiable(tensor.value->type.dtype) ||
+      (tensor.view_node != nullptr && tensor.view_node->op == &op::detach))
     return false;
-  return tensor.base->requires_grad || is_leaf_view(*tensor.base);
+  return viewed->requires_grad || is_leaf_view(*viewed);
+}
+
+void refuse_leaf_view(const Interpreter& interpreter, const Tensor& tensor) {
+  if (interpreter.modes.grad_enabled && is_leaf_view(tensor))
+    interpreter.refuse(ReasonCode::autograd,
+                       "gradients of a view that was taken without gradients");
 }
 
 bool is_current(const Tensor& tensor) {
@@ -80,18 +100,13 @@ bool is_current(const Tensor& tensor) {
 }
 
 const Tensor* memory_of(const Tensor* tensor) {
-  for (;;) {
-    const std::shared_ptr<Tensor>& next =
-        tensor->base != nullptr ? tensor->base : tensor->taken_from;
-    if (next == nullptr) return tensor;
-    tensor = next.get();
-  }
+  while (const Tensor* next = viewed_by(*tensor).get()) tensor = next;
+  return tensor;
 }
 
 std::shared_ptr<Tensor> memory_of(std::shared_ptr<Tensor> tensor) {
   const Tensor* memory = memory_of(tensor.get());
-  while (tensor.get() != memory)
-    tensor = tensor->base != nullptr ? tensor->base : tensor->taken_from;
+  while (tensor.get() != memory) tensor = viewed_by(*tensor);
   return tensor;
 }
 
@@ -283,19 +298,18 @@ std::shared_ptr<Tensor> make_tensor(Interpreter& interpreter, graph::Value* valu
 
 std::shared_ptr<Tensor> view_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                                 const graph::OpDef& op, graph::Attributes attributes,
-                                CallArguments arguments) {
+                                const CallArguments& arguments) {
   graph::Node* node = nullptr;
   try {
     node = interpreter.builder().append(op, {read(interpreter, *tensor)}, std::move(attributes));
   } catch (const graph::TypeError& error) {
     interpreter.refuse(ReasonCode::shape_mismatch, error.what());
   }
-  return view_by(interpreter, tensor, node, std::move(arguments));
+  return view_by(interpreter, tensor, node, arguments);
 }
 
 std::shared_ptr<Tensor> view_by(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
-                                const graph::Node* node, CallArguments arguments) {
-  static PyObject* const getitem = imported("torch.Tensor.__getitem__");
+                                const graph::Node* node, const CallArguments& arguments) {
   bool tracked = tensor->requires_grad && interpreter.modes.grad_enabled;
   graph::Value* value = node->output();
   if (tensor->requires_grad && !interpreter.modes.grad_enabled)
@@ -308,9 +322,31 @@ std::shared_ptr<Tensor> view_by(Interpreter& interpreter, const std::shared_ptr<
   view->seen_version = tensor->version;
   view->strides = strides_of_view(*node, 0, *tensor);
   view->uncertain_alias = tensor->uncertain_alias;
-  view->view_callee = interpreter.constant_borrowed(getitem);
-  view->view_arguments = std::move(arguments);
+  static PyObject* const getitem = imported("torch.Tensor.__getitem__");
+  note_view_call(interpreter, *view, getitem, arguments);
   return view;
+}
+
+namespace {
+
+/// Lists as they are now: the program may change them.
+Value settled(Interpreter& interpreter, const Value& argument) {
+  const Value shadow = opened(interpreter, argument);
+  const auto* sequence = as<Sequence>(shadow);
+  if (sequence == nullptr || !sequence->is_list || sequence->elements.rolled()) return argument;
+  return make_list(sequence->elements.known());
+}
+
+}  // namespace
+
+void note_view_call(Interpreter& interpreter, Tensor& view, PyObject* callable,
+                    const CallArguments& arguments) {
+  view.view_callee = interpreter.constant_borrowed(callable);
+  view.view_arguments = arguments;
+  for (Value& argument : view.view_arguments.positional) argument = settled(interpreter, argument);
+  for (auto& [name, argument] : view.view_arguments.keywords)
+    argument = settled(interpreter, argument);
+  view.taken_with_gradients = interpreter.modes.grad_enabled;
 }
 
 // --- metadata -----------------------------------------------------------------------------------

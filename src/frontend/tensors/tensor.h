@@ -10,9 +10,16 @@ namespace janus::frontend {
 graph::Value* read(Interpreter& interpreter, Tensor& tensor);
 /// Whether its value is what its memory holds: no view of what was written since.
 bool is_current(const Tensor& tensor);
+/// What it was taken from: its base, or the tensor whose memory it may share; null: nothing.
+const std::shared_ptr<Tensor>& viewed_by(const TensorState& tensor);
 /// Whether it is a view that was taken without gradients of what requires one: to eager a leaf that
 /// requires one itself.
 bool is_leaf_view(const Tensor& tensor);
+/// Gradients of such a view have nowhere to go in a graph.
+void refuse_leaf_view(const Interpreter& interpreter, const Tensor& tensor);
+/// Notes how Python takes the view again: by that call.
+void note_view_call(Interpreter& interpreter, Tensor& view, PyObject* callable,
+                    const CallArguments& arguments);
 /// The tensor at the bottom of views and of opaque results that may be views.
 std::shared_ptr<Tensor> memory_of(std::shared_ptr<Tensor> tensor);
 const Tensor* memory_of(const Tensor* tensor);
@@ -39,11 +46,11 @@ std::shared_ptr<Tensor> make_tensor(Interpreter& interpreter, graph::Value* valu
 /// A view of `tensor` by the operator; `arguments` to its __getitem__ make it again in Python.
 std::shared_ptr<Tensor> view_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                                 const graph::OpDef& op, graph::Attributes attributes,
-                                CallArguments arguments);
+                                const CallArguments& arguments);
 
 /// The same, of a node whose first input is the tensor's value.
 std::shared_ptr<Tensor> view_by(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
-                                const graph::Node* node, CallArguments arguments);
+                                const graph::Node* node, const CallArguments& arguments);
 
 /// tensor[key], tensor[key] = value
 Value index_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,

@@ -46,18 +46,18 @@ namespace {
 auto members_of(const TensorState& state) {
   const auto& [value, source, object, cell, requires_grad, is_leaf, is_parameter, version,
                silent_writes, varying_writes, written, data_replaced, left_contents, grad_fn_name,
-               producer, produced_by, base, taken_from, view_node, view_output, seen_version,
-               is_viewed, untracked, view_callee, view_arguments, strides, storage, uncertain_alias,
-               is_borrowed, possible_aliases, list_memory, past_values, grad, grad_replaced,
-               grad_unread] = state;
+               producer, produced_by, base, taken_from, view_node, view_output, is_one_of_list,
+               taken_with_gradients, seen_version, is_viewed, untracked, view_callee,
+               view_arguments, strides, storage, uncertain_alias, is_borrowed, possible_aliases,
+               list_memory, past_values, grad, grad_replaced, grad_unread] = state;
   return std::tuple_cat(
       std::make_tuple(object.get()),
       std::tie(value, source, cell, requires_grad, is_leaf, is_parameter, version, silent_writes,
                varying_writes, written, data_replaced, left_contents, grad_fn_name, producer,
-               produced_by, base, taken_from, view_node, view_output, seen_version, is_viewed,
-               untracked, view_callee, view_arguments, strides, storage, uncertain_alias,
-               is_borrowed, possible_aliases, list_memory, past_values, grad, grad_replaced,
-               grad_unread));
+               produced_by, base, taken_from, view_node, view_output, is_one_of_list,
+               taken_with_gradients, seen_version, is_viewed, untracked, view_callee,
+               view_arguments, strides, storage, uncertain_alias, is_borrowed, possible_aliases,
+               list_memory, past_values, grad, grad_replaced, grad_unread));
 }
 
 bool same_items(const Items& a, const Items& b) {

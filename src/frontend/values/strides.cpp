@@ -27,6 +27,11 @@ std::optional<int> compare(const Dim& a, const Dim& b) {
   return std::nullopt;
 }
 
+/// Steps of what has one element, or none, matter to nobody.
+bool may_be_one(const Dim& size) { return size.lower_bound().value_or(0) < 2; }
+
+bool may_be_none(const Dim& size) { return size.lower_bound().value_or(0) < 1; }
+
 bool has_element_none(const Shape& shape) {
   return std::ranges::any_of(shape, [](const Dim& size) { return size.is(0); });
 }
@@ -129,6 +134,7 @@ std::vector<Run> runs_of(const Shape& shape, const Shape& strides, bool& certain
   std::vector<Run> runs;
   for (size_t i = shape.size(); i-- > 0;) {
     if (shape[i].is(1)) continue;
+    if (may_be_one(shape[i])) certain = false;
     if (!runs.empty()) {
       const std::optional<int> gap = compare(strides[i], runs.back().count * runs.back().stride);
       if (gap == 0) {
@@ -236,8 +242,8 @@ namespace {
 
 bool surely_differ(const Shape& shape, const Shape& strides, const Shape& others) {
   for (size_t i = 0; i < shape.size(); ++i)
-    if (!shape[i].is(1) && compare(strides[i], others[i]).value_or(0) != 0)
-      return !has_element_none(shape);
+    if (!may_be_one(shape[i]) && compare(strides[i], others[i]).value_or(0) != 0)
+      return std::ranges::none_of(shape, may_be_none);
   return false;
 }
 

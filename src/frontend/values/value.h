@@ -208,10 +208,12 @@ struct TensorState {
   std::shared_ptr<Tensor> taken_from;      ///< of an opaque result: whose memory it may share
   const graph::Node* view_node = nullptr;  ///< the view operation, to replay and to scatter
   size_t view_output = 0;                  ///< which of the operation's results
+  bool is_one_of_list = false;             ///< Python gets these results as a list or tuple
+  bool taken_with_gradients = true;        ///< the grad mode in which the view was taken
   uint32_t seen_version = 0;               ///< of the base when `value` was computed
   bool is_viewed = false;                  ///< a view of it was taken
   bool untracked = false;                  ///< `.data`: writes through it escape autograd
-  Value view_callee;                       ///< how Python makes this view again of `base`
+  Value view_callee;  ///< how Python makes this view again of the tensor it was taken from
   CallArguments view_arguments;
   std::optional<graph::Shape> strides;  ///< as far as they are known (frontend/values/strides.h)
   const void* storage = nullptr;        ///< identity of the memory of a tensor of the entry

@@ -158,14 +158,6 @@ def unsupported_tensor():
     return called(f, *[(torch.ones(2, 2).to_sparse(),)] * 5)
 
 
-@produces("unsupported_tensor", "a result that may share memory with an argument")
-def unsupported_tensor_that_may_be_a_view():
-    def f(x):  # here
-        return x[:, 1:].flatten(), x.sum()
-
-    return called(f, *[(torch.ones(3, n),) for n in (5, 5, 5, 5, 6, 6, 7, 8)])
-
-
 @produces("shape_mismatch", "aten::add: .*dimensions 2 and 3 do not broadcast")
 def shape_mismatch():
     def f(x):
