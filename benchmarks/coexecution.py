@@ -4,8 +4,8 @@
 
 A mode is a way to start a program: options, environment. In its first process a program makes a few steps, and what
 it prints must be what it prints eagerly, or the mode is wrong. That process also fills the folders of compiled code.
-Then the modes run side by side: each has half a second, in which all others are stopped, as the machine's speed changes
-within seconds. Each process writes when its steps began and ended. What is given is the mean of the second half
+Then the modes run side by side: each has four seconds, in which all others are stopped, as the machine's speed changes
+within minutes. Each process writes when its steps began and ended. What is given is the mean of the second half
 of the steps, as what is lazy is computed in later steps, the least of the turns. torch.compile is used as users do: on
 the training step, or on the models. Co-executed: only torchjanus.lazy() around the training step; nothing is converted.
 Lazy: around the whole program. Both run on the program's thread alone, and with the runner's, where a choice decides
@@ -65,8 +65,9 @@ MODES: dict[str, Mode] = {
 }
 
 
-#: Seconds that a process runs while the others are stopped.
-SLICE = 0.5
+#: Seconds that a process runs while the others are stopped. What decides by the clock, in a process, takes the stop for
+#: a slow step: there have to be few.
+SLICE = 4
 
 
 @dataclass
@@ -209,7 +210,8 @@ def measure(program: str, options: argparse.Namespace) -> dict:
                     found[name].append(step_ms(one))
                     ahead |= {name: one.ahead} if any(one.ahead.values()) else {}
     timed = {name: min(times) for name, times in found.items() if times and name not in out}
-    return {"title": program, "modes": [*modes], "ms": timed, "out": out, "ahead": ahead}
+    taken = {"title": program, "steps": options.steps or "its own number", "modes": [*modes]}
+    return taken | {"ms": timed, "out": out, "ahead": ahead}
 
 
 def run_changed(how: str, path: Path, arguments: list[str]) -> None:

@@ -96,8 +96,9 @@ SECTIONS = (
         "The programs of Terra's evaluation",
         "coexecution",
         "make bench-coexecution",
-        "Small versions of the ten programs, each in processes of its own: the median of a step in the second half of "
-        "a run, the least of the turns. A mode is wrong where the first steps do not print what they print eagerly.",
+        "Small versions of the ten programs, each in processes of its own, side by side in slices of four seconds: "
+        "the mean of a step in the second half of a run, the least of the turns. A mode is wrong where the first "
+        "steps do not print what they print eagerly.",
         tables.coexecution,
         "turns",
     ),

@@ -158,7 +158,8 @@ def coexecution(rows: Sequence[Row]) -> str:
         return text
 
     modes = dict.fromkeys(name for row in rows for name in row["modes"])
-    return table({"program": title, **{f"{name}, ms": cell(name) for name in modes}}, rows)
+    columns: dict[str, Column] = {"program": title, "steps": lambda row: str(row["steps"])}
+    return table(columns | {f"{name}, ms": cell(name) for name in modes}, rows)
 
 
 def distributed(rows: Iterable[Row]) -> str:

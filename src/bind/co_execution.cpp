@@ -233,13 +233,12 @@ bool CoExecution::is_covered(bool begins) const {
   return paying->covers(cost, processor_milliseconds(), kHopefulShare * own_);
 }
 
-/// What a turn took beyond what it takes eagerly was spent on graphs: in its own lazy iterations,
-/// or behind eager ones, for those before.
+/// What turns took beyond what they take eagerly was spent on graphs: in lazy iterations, or behind
+/// eager ones, for those before. One that took less takes back what chance had added.
 void CoExecution::pay(const Turn& turn, double used) {
   own_ += used;
   if (turn.stage != Stage::warming && turn.stage != Stage::comparing) return;
-  const double spent = used - used_by_call_ * turn.iterations;
-  if (spent <= 0) return;
+  const double spent = std::max(used - used_by_call_ * turn.iterations, -spent_);
   spent_ += spent;
   spend_on_conversion(spent);
 }
