@@ -43,4 +43,4 @@ def behind_pending(register: Callable[Arguments, None]) -> Callable[Arguments, N
 
 if isinstance(getattr(torch.library, "_impls", None), set):
     torch.library._impls = KernelNames(torch.library._impls)
-    torch._C._DispatchModule.impl = behind_pending(torch._C._DispatchModule.impl)
+    torch._C._DispatchModule.impl = behind_pending(torch._C._DispatchModule.impl)  # type: ignore[method-assign]
