@@ -43,7 +43,9 @@ class QueuedRun final : public GraphRunner::Run {
       error_ = std::current_exception();
     }
     seconds_ = steady_seconds() - start;
-    is_over_.store(1, std::memory_order_release);
+    // In the one order of all such operations: libstdc++ asks afterwards whether anybody waits, and
+    // a store that only releases may come behind that question.
+    is_over_.store(1);
     is_over_.notify_all();
   }
 

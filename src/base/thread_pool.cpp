@@ -109,7 +109,7 @@ class Pool {
     start_workers(job.pieces - 1);
     job_ = &job;
     unfinished_.store(static_cast<int>(workers_));
-    generation_.fetch_add(1, std::memory_order_release);
+    generation_.fetch_add(1);  // not only release: see GraphRunner's notification
     generation_.notify_all();
     inside_loop = true;
     job.run_piece(0);
@@ -126,7 +126,7 @@ class Pool {
         for (;;) {
           await_change(seen);
           if (piece < job_->pieces) job_->run_piece(piece);
-          if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
+          if (unfinished_.fetch_sub(1) == 1) unfinished_.notify_one();
         }
       }).detach();
     }
