@@ -48,7 +48,7 @@ IN_PARALLEL := -n $(JOBS) --dist loadfile
 check: lint core-gcc test
 
 test: build
-	$(BIN)/ctest --test-dir build/dev --output-on-failure --timeout 300 -j $(JOBS)
+	$(BIN)/ctest --test-dir build/dev --output-on-failure --timeout 300 --repeat after-timeout:2 -j $(JOBS)
 	$(BIN)/python -m pytest $(IN_PARALLEL)
 	$(BIN)/python tools/test_instruction_sets.py $(IN_PARALLEL)
 

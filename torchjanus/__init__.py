@@ -15,6 +15,7 @@ from . import clock  # noqa: F401  (first: from here on, a program's start is ou
 # isort: split
 from . import (
     attention,  # noqa: F401  (what graphs run for attention with dropout)
+    behind_pending,  # noqa: F401
     containers,  # noqa: F401  (what graphs give goes through these)
     contexts,  # noqa: F401  (what graphs run for contextlib.ExitStack)
     draws,  # noqa: F401  (what graphs need to know of torch)

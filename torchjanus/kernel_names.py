@@ -1,14 +1,11 @@
 """Tells the compiled part when kernels in Python are registered or go: graphs would not call them."""
 
-import functools
-from collections.abc import Callable, Iterable
-from typing import ParamSpec
+from collections.abc import Iterable
 
 import torch.library
 
-from ._core import kernel_registered, kernel_removed, run_pending
-
-Arguments = ParamSpec("Arguments")
+from ._core import kernel_registered, kernel_removed
+from .behind_pending import behind_pending
 
 
 class KernelNames(set[str]):
@@ -28,17 +25,6 @@ class KernelNames(set[str]):
             self.remove(name)
             kernel_removed(name)
         return self
-
-
-def behind_pending(register: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """`register`, behind all operators that were called before: they run by the kernels that there were."""
-
-    @functools.wraps(register)
-    def register_behind_pending(*arguments: Arguments.args, **keyed: Arguments.kwargs) -> None:
-        run_pending()
-        return register(*arguments, **keyed)
-
-    return register_behind_pending
 
 
 if isinstance(getattr(torch.library, "_impls", None), set):

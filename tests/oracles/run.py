@@ -41,7 +41,7 @@ from torchjanus import _core
 Way = type[Converted] | type[Lazily]
 
 MORE_CALLS = 2  # of a step: with a plan and with gradients of the run before
-SECONDS = 120  # for one operator
+SECONDS = 120  # for one sample of an operator
 
 
 class Outcome(collections.Counter):
@@ -172,6 +172,11 @@ def count(run: Converted | Lazily, outcome: Outcome, name: str) -> None:
         outcome.differences.append(f"{name}: {reasons}"[:300])
 
 
+def limit_time() -> None:
+    """From now on. What takes longer ends the process, and counts as a crash."""
+    faulthandler.dump_traceback_later(SECONDS, exit=True)
+
+
 def check_operator(op, samples: int | None, way: Way) -> Outcome:
     outcome = Outcome()
     for case in databases.operator_cases(op, samples):
@@ -185,6 +190,7 @@ def check_operator(op, samples: int | None, way: Way) -> Outcome:
                 return positional, keywords, inputs
 
             name = f"{case.name}[{case.index}] {case.form}{', gradient' if gradient else ''}"
+            limit_time()
             check(step_of(case, gradient), make_arguments, outcome, name, way)
     return outcome
 
@@ -257,6 +263,7 @@ def check_steps(op, samples: int | None, way: Way) -> Outcome:
     outcome = Outcome()
     for case in step_cases(op, samples, fresh):
         print(json.dumps({"begins": case.name}), flush=True)
+        limit_time()
         check_step(case, outcome, way)
     return outcome
 
@@ -269,7 +276,7 @@ def worker(names: list[str], samples: int | None, steps: bool, way: Way) -> None
     chosen = {databases.full_name(op): op for op in databases.operators()}
     for name in names:
         print(json.dumps({"begins": name}), flush=True)
-        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        limit_time()
         try:
             outcome = run(lambda op=chosen[name]: check_one(op, samples, way))
         except Exception as error:  # the database itself fails

@@ -258,3 +258,20 @@ def test_sizes_that_never_come_again_are_forgotten():
             return most
 
     assert 1000 < in_a_thread(program) < 8400
+
+
+def results_of_default_dtypes():
+    results = []
+    for dtype in (torch.float32, torch.float64) * 3:
+        torch.set_default_dtype(dtype)
+        results.append([torch.ones(2) / 3, torch.arange(3).exp(), torch.arange(3) / 2])
+    torch.set_default_dtype(torch.float32)
+    return [[(each.dtype, each.tolist()) for each in some] for some in results]
+
+
+def test_settings_change_behind_what_is_pending():
+    expected = results_of_default_dtypes()
+    for _ in range(2):
+        with torchjanus.lazy():
+            assert results_of_default_dtypes() == expected
+    assert _core.lazy_counts()["run_in_graphs"] > 0
