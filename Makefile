@@ -10,7 +10,7 @@ PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev l
 JOBS     ?= $(shell nproc)
 BENCHMARKS := programs overheads ablation coexecution lazy_ablation distributed growth threads recurrent kernels state oracles
 
-.PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
 
 all: build
 
@@ -55,6 +55,14 @@ test: build
 # The operators' tests once more for each narrower instruction set: torch's libraries choose other code there, and we do.
 test-instruction-sets: build
 	$(BIN)/python tools/test_instruction_sets.py $(IN_PARALLEL)
+
+# A sample of programs, eagerly and converted: half a minute.
+smoke: build
+	$(BIN)/python tools/smoke.py
+
+# Other versions of Python and torch, in Debian roots of their own; docs/versions.md and the README's table. Needs root.
+matrix:
+	$(PYTHON) tools/matrix.py $(ARGS)
 
 lint: environment
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

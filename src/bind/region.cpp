@@ -44,6 +44,7 @@
 #include "bind/snapshot.h"
 #include "bind/statement_results.h"
 #include "python/type_slots.h"
+#include "python/version.h"
 #include "speculate/describe.h"
 #include "speculate/facts.h"
 #include "speculate/finalizers.h"
@@ -171,14 +172,15 @@ PyObject* new_mode(Mode mode) { return PyLong_FromLong(static_cast<long>(mode));
 
 // --- running -------------------------------------------------------------------------------------
 
-/// The variables of the calling frame, as a dict. CPython keeps the dict with the frame. Unless the
-/// program holds it too, it is emptied afterwards, so that it keeps no object alive.
+/// The variables of the calling frame, as a dict. Where the frame keeps the dict, it is emptied
+/// afterwards, unless the program holds it too: it would keep objects alive.
 class FrameVariables {
  public:
-  FrameVariables() : dict_(python::Object::borrow(PyEval_GetLocals())) {
+  FrameVariables() : dict_(python::Object::steal(python::variables_of_frame())) {
     if (!dict_) throw python::ErrorSet();
   }
   ~FrameVariables() {
+    if (!python::kFrameKeepsVariables) return;
     constexpr Py_ssize_t kFrameAndUs = 2;
     const python::Object code =
         python::Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(PyEval_GetFrame())));

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "python/object.h"
+#include "python/version.h"
 
 namespace janus::lazy {
 
@@ -23,7 +24,7 @@ std::unordered_set<uint64_t>& visitors() {
 /// The first event of a thread.
 int on_event(PyObject* /*unused*/, PyFrameObject* /*frame*/, int /*event*/, PyObject* /*value*/) {
   make_visitor();
-  return _PyEval_SetProfile(PyThreadState_Get(), nullptr, nullptr);
+  return python::set_profile(PyThreadState_Get(), nullptr);
 }
 
 /// Threads that are profiled by the program are left alone.
@@ -33,7 +34,7 @@ void watch_other_threads() {
   PyThreadState* each = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
   for (; each != nullptr; each = PyThreadState_Next(each))
     if (each->c_profilefunc == nullptr && visitors().insert(PyThreadState_GetID(each)).second &&
-        _PyEval_SetProfile(each, on_event, nullptr) < 0)
+        python::set_profile(each, on_event) < 0)
       PyErr_Clear();
 }
 

@@ -19,4 +19,12 @@ inline PyTypeObject* class_in_c(PyTypeObject* type) {
   return type;
 }
 
+/// Whether objects of the class can be asked for a next one. A class statement without `__next__`
+/// puts a function into the slot that says no.
+inline bool is_iterator_class(const PyTypeObject* type) {
+  static const iternextfunc refuses =
+      reinterpret_cast<PyTypeObject*>(import_attribute("abc", "ABC").release())->tp_iternext;
+  return type->tp_iternext != nullptr && type->tp_iternext != refuses;
+}
+
 }  // namespace janus::python

@@ -1,9 +1,11 @@
-// See object.h. Differences between Python versions are handled here.
+// See object.h.
 #include "python/object.h"
+
+#include "python/version.h"
 
 namespace janus::python {
 
-#if PY_VERSION_HEX >= 0x030C0000
+#if TORCHJANUS_SINCE_3_12
 ErrorScope::ErrorScope() : exception_(PyErr_GetRaisedException()) {}
 ErrorScope::~ErrorScope() { PyErr_SetRaisedException(exception_); }
 #else
@@ -12,21 +14,6 @@ ErrorScope::~ErrorScope() { PyErr_Restore(type_, value_, traceback_); }
 #endif
 
 namespace {
-
-/// The current exception, normalised, and cleared; null if none is set.
-Object take_exception() {
-#if PY_VERSION_HEX >= 0x030C0000
-  return Object::steal(PyErr_GetRaisedException());
-#else
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  if (type == nullptr) return {};
-  PyErr_NormalizeException(&type, &value, &traceback);
-  Py_XDECREF(type);
-  Py_XDECREF(traceback);
-  return Object::steal(value);
-#endif
-}
 
 /// `result`; an AttributeError becomes null without an exception.
 Object attribute_or_null(PyObject* result) {
@@ -54,7 +41,7 @@ std::string text_or(PyObject* str, const std::string& otherwise) {
 }  // namespace
 
 std::string take_error_message() {
-  const Object exception = take_exception();
+  const Object exception = Object::steal(RaisedException().release());
   if (!exception) return {};
   std::string text = text_or(PyObject_Str(exception.get()), "");
   return type_name(exception.get()) + (text.empty() ? "" : ": ") + text;
@@ -179,15 +166,7 @@ Object weak_reference(PyObject* object) {
 }
 
 Object referent(PyObject* weak_reference) {
-#if PY_VERSION_HEX >= 0x030D0000
-  PyObject* found = nullptr;
-  check_status(PyWeakref_GetRef(weak_reference, &found));
-  return Object::steal(found);
-#else
-  PyObject* found = PyWeakref_GetObject(weak_reference);
-  if (found == nullptr) throw ErrorSet();
-  return found == Py_None ? Object() : Object::borrow(found);
-#endif
+  return Object::borrow(borrowed_referent(weak_reference));
 }
 
 }  // namespace janus::python

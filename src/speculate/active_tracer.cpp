@@ -1,12 +1,12 @@
 #include "speculate/active_tracer.h"
 
+#include "python/version.h"
 #include "speculate/replaced_kernels.h"
 #include "speculate/tensor_class.h"
 
 namespace janus::speculate {
 namespace {
 
-#if PY_VERSION_HEX >= 0x030C0000
 /// Whether a debugger or coverage tool is registered with sys.monitoring.
 bool is_monitored() {
   static PyObject* get_tool = [] {
@@ -26,9 +26,6 @@ bool is_monitored() {
   }
   return false;
 }
-#else
-bool is_monitored() { return false; }
-#endif
 
 }  // namespace
 
@@ -36,7 +33,7 @@ const char* active_tracer(const Environment& environment) {
   if (environment.mode_active) return "a torch mode";
   if (environment.anomaly_mode) return "autograd's anomaly detection";
   if (PyThreadState_Get()->c_tracefunc != nullptr) return "a trace function";
-  if (is_monitored()) return "a debugger or coverage tool";
+  if (python::kHasMonitoring && is_monitored()) return "a debugger or coverage tool";
   if (const char* kernel = replaced_kernel()) return kernel;
   return changed_tensor_class();
 }

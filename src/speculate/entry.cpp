@@ -18,6 +18,7 @@
 #include "kernels/compilation.h"
 #include "ops/promotion.h"
 #include "passes/pipeline/pipeline.h"
+#include "python/version.h"
 #include "speculate/deferred_warnings.h"
 #include "speculate/describe.h"
 #include "speculate/object_heap.h"
@@ -87,15 +88,6 @@ int64_t frames_of_call(const graph::Graph& graph) {
     if (graph::is_function(*node))
       frames = std::max(frames, node->attributes.get_or<int64_t>("frames", 1));
   return frames;
-}
-
-/// The number of further frames up to the recursion limit.
-int64_t frames_left() {
-#if PY_VERSION_HEX >= 0x030C0000
-  return PyThreadState_Get()->py_recursion_remaining;
-#else
-  return PyThreadState_Get()->recursion_remaining;
-#endif
 }
 
 constexpr const char* kCapsule = "torchjanus.entry";
@@ -421,7 +413,7 @@ std::optional<Reason> Entry::take_locks(std::span<const python::Object> captured
 /// bails out, and Python decides whether it raises RecursionError.
 int64_t Entry::deepest_call() const {
   if (frames_of_call_ == 0) return policy::kDeepestCall;
-  return std::max<int64_t>(0, (frames_left() - policy::kFramesElsewhere) / frames_of_call_);
+  return std::max<int64_t>(0, (python::frames_left() - policy::kFramesElsewhere) / frames_of_call_);
 }
 
 /// Builds all objects before the first write: building may fail, writing may not.

@@ -1,6 +1,8 @@
 // See expected_object.h.
 #include "speculate/expected_object.h"
 
+#include "python/version.h"
+
 namespace janus::speculate {
 
 namespace {
@@ -23,8 +25,7 @@ ExpectedObject::ExpectedObject(PyObject* object, PyObject* on_death) : raw_(obje
 
 PyObject* ExpectedObject::get() const {
   if (!weak_) return strong_.get();
-  PyObject* target = PyWeakref_GET_OBJECT(weak_.get());
-  return target == Py_None ? nullptr : target;
+  return python::borrowed_referent(weak_.get());
 }
 
 }  // namespace janus::speculate

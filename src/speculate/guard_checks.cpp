@@ -8,6 +8,7 @@
 
 #include "python/dict_keys.h"
 #include "python/integer.h"
+#include "python/version.h"
 #include "speculate/describe.h"
 #include "speculate/path.h"
 
@@ -35,7 +36,7 @@ bool is_key(const ExpectedObject& expected, PyObject* key) {
 /// Of a class: the keys of its own attributes.
 bool holds_keys(const std::vector<ExpectedObject>& keys, PyObject* object) {
   PyObject* const dict =
-      PyType_Check(object) ? reinterpret_cast<PyTypeObject*>(object)->tp_dict : object;
+      PyType_Check(object) ? python::class_dict(reinterpret_cast<PyTypeObject*>(object)) : object;
   if (!PyDict_Check(dict) || static_cast<size_t>(PyDict_GET_SIZE(dict)) != keys.size())
     return false;
   if (python::has_own_order(dict)) {

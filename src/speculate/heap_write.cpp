@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/mutation.h"
 #include "python/context_variable.h"
+#include "python/version.h"
 #include "speculate/describe.h"
 #include "speculate/finalizers.h"
 #include "speculate/path.h"
@@ -99,7 +100,8 @@ python::Object item_of(PyObject* dict, PyObject* key) {
 
 /// The attribute's value in a slot or in the object's own dictionary.
 python::Object own_attribute(PyObject* object, PyObject* name) {
-  if (PyType_Check(object)) return item_of(reinterpret_cast<PyTypeObject*>(object)->tp_dict, name);
+  if (PyType_Check(object))
+    return item_of(python::class_dict(reinterpret_cast<PyTypeObject*>(object)), name);
   if (slot_of(object, name) != nullptr)
     return python::Object::steal(PyObject_GenericGetAttr(object, name));
   return item_of(instance_dict(object), name);

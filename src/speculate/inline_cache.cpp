@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/fault.h"
 #include "base/options.h"
 #include "base/policy.h"
 #include "python/dict_keys.h"
+#include "python/version.h"
 #include "speculate/path.h"
 
 namespace janus::speculate {
@@ -15,26 +17,6 @@ namespace janus::speculate {
 using Kind = Assumption::Kind;
 
 namespace {
-
-#if PY_VERSION_HEX < 0x030C0000
-constexpr bool kHasVersions = true;
-uint64_t version_of(PyObject* dict) {
-  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
-}
-const void* version_place(PyObject* dict) {
-  return &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
-}
-/// The version tag of a class; 0 if it has none.
-unsigned version_of(PyTypeObject* type) {
-  return (type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) != 0 ? type->tp_version_tag : 0;
-}
-#else
-// Later versions keep attributes outside of dictionaries, or have no version tag for a dictionary.
-constexpr bool kHasVersions = false;
-uint64_t version_of(PyObject*) { return 0; }
-const void* version_place(PyObject*) { return nullptr; }
-unsigned version_of(PyTypeObject*) { return 0; }
-#endif
 
 uint64_t word_at(const void* place) {
   uint64_t word = 0;
@@ -114,7 +96,7 @@ class InlineCache::Noting {
 
 InlineCache::InlineCache(const GuardTree& tree)
     : tree_(tree),
-      is_off_(!kHasVersions || options().is_disabled("inline_cache")),
+      is_off_(!python::DictVersion::exist() || options().is_disabled("inline_cache")),
       objects_(tree.steps.size()),
       changes_(tree.steps.size()),
       is_captured_(tree.steps.size()),
@@ -162,6 +144,8 @@ void InlineCache::note(PyObject* const* objects) {
     is_off_ = true;
     return;
   }
+  // Versions that are asked for again stay where they are.
+  const std::vector<Dictionary> before = std::exchange(dictionaries_, {});
   start_over();
   std::copy_n(objects, objects_.size(), objects_.data());
   Noting(*this, objects).run();
@@ -196,12 +180,10 @@ void InlineCache::Noting::expect(const void* place, uint64_t expected, uint64_t 
 }
 
 bool InlineCache::Noting::see_version_of(PyTypeObject* type) {
-  const unsigned version = version_of(type);
+  const unsigned version = python::version_of(type);
   if (version == 0) return false;
-#if PY_VERSION_HEX < 0x030C0000
   static_assert(sizeof(type->tp_version_tag) == 4);
   expect(&type->tp_version_tag, version, 0xffffffff);
-#endif
   return true;
 }
 
@@ -209,9 +191,10 @@ bool InlineCache::Noting::see_version_of(PyTypeObject* type) {
 InlineCache::Dictionary* InlineCache::Noting::dictionary(PyObject* dict) {
   const auto [found, added] = dictionaries_.try_emplace(dict, to_.dictionaries_.size());
   if (added) {
-    to_.dictionaries_.push_back({dict, {}, {}});
-    to_.version_checks_.push_back({version_place(dict), ~uint64_t{0}, version_of(dict), at_,
-                                   static_cast<int32_t>(found->second)});
+    const void* const place =
+        to_.dictionaries_.emplace_back(dict, python::DictVersion(dict)).version.place();
+    to_.version_checks_.push_back(
+        {place, ~uint64_t{0}, word_at(place), at_, static_cast<int32_t>(found->second)});
   }
   return &to_.dictionaries_[found->second];
 }
@@ -513,7 +496,7 @@ bool InlineCache::find_roots(const Call& call) {
 
 /// The dictionary has changed: whether the read entries are the same and their checks hold. An
 /// object may have died, and another one may have its address.
-bool InlineCache::has_same_entries(Dictionary& dictionary, Walk& walk) const {
+bool InlineCache::has_same_entries(const Dictionary& dictionary, Walk& walk) const {
   for (const Entry& entry : dictionary.entries) {
     const Step& step = tree_.steps[entry.step];
     if (dict_entry(dictionary.object, step.path.key.get(), step.path.hash) != entry.found)
@@ -527,6 +510,18 @@ bool InlineCache::has_same_entries(Dictionary& dictionary, Walk& walk) const {
   });
 }
 
+/// A word has changed: whether it is a dictionary's version, and what was read of that is the same.
+bool InlineCache::has_changed_elsewhere(VersionCheck& check, Walk& walk) {
+  if (check.dictionary < 0) return false;
+  Dictionary& dictionary = dictionaries_[static_cast<size_t>(check.dictionary)];
+  dictionary.version.renew(dictionary.object);
+  check.place = dictionary.version.place();
+  const uint64_t found = word_at(check.place);
+  if (!has_same_entries(dictionary, walk)) return false;
+  check.expected = found;
+  return true;
+}
+
 bool InlineCache::check_versions(Walk& walk) {
   const size_t count = version_checks_.size();
   for (size_t i = 0; i < std::min(policy::kPrefetchAhead, count); ++i)
@@ -538,11 +533,7 @@ bool InlineCache::check_versions(Walk& walk) {
     const uint64_t found = word_at(check.place) & check.mask;
     if (found == check.expected) [[likely]]
       continue;
-    if (check.dictionary >= 0 &&
-        has_same_entries(dictionaries_[static_cast<size_t>(check.dictionary)], walk)) {
-      check.expected = found;
-      continue;
-    }
+    if (has_changed_elsewhere(check, walk)) continue;
     uint8_t& changes = changes_[check.step];
     if (changes < policy::kMostChangesOfStep) ++changes;
     return false;

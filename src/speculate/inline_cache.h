@@ -3,10 +3,10 @@
 // about them hold without a check.
 //
 // A word is the class of an object, the pointer to an instance's dictionary, an item of a list, or
-// the version tag of a dictionary or class. Version tags make the cache pay: CPython gives a
-// dictionary a new number at each change, and a class at each change of it or its bases. So one
-// word stands for all entries that were read, and for those that were missing. A word is read only
-// after those before it have shown that its object is alive.
+// the version of a dictionary or class. Versions make the cache pay: a dictionary has a new number
+// after each change (python/dict_version.h), and a class after each change of it or its bases. So
+// one word stands for all entries that were read, and for those that were missing. A word is read
+// only after those before it have shown that its object is alive.
 //
 // Everything else (arguments, objects that are new at each call, shapes of tensors) is walked and
 // checked at each call. If a word differs, nothing is concluded: the guards walk all paths, and if
@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "python/dict_version.h"
 #include "speculate/guard_tree.h"
 
 namespace janus::speculate {
@@ -52,8 +53,9 @@ class InlineCache {
   /// The entries that were read in a dictionary. A change of other entries does not matter.
   struct Dictionary {
     PyObject* object;
-    std::vector<Entry> entries;
-    std::vector<std::pair<uint32_t, const Check*>> checks;  ///< checks of which keys exist
+    python::DictVersion version;
+    std::vector<Entry> entries{};
+    std::vector<std::pair<uint32_t, const Check*>> checks{};  ///< checks of which keys exist
   };
   struct Root {
     uint32_t step;
@@ -68,7 +70,8 @@ class InlineCache {
   void start_over();
   bool find_roots(const Call& call);
   bool check_versions(Walk& walk);
-  bool has_same_entries(Dictionary& dictionary, Walk& walk) const;
+  bool has_changed_elsewhere(VersionCheck& check, Walk& walk);
+  bool has_same_entries(const Dictionary& dictionary, Walk& walk) const;
   bool walk_changing(const Call& call, Walk& walk);
   bool check_values(Walk& walk) const;
   bool check_tensors(Walk& walk) const;

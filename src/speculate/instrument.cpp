@@ -23,6 +23,7 @@
 
 #include "base/options.h"
 #include "python/gc_pause.h"
+#include "python/version.h"
 #include "speculate/hooks.h"
 #include "syntax/compile.h"
 #include "syntax/convert.h"
@@ -262,15 +263,11 @@ Object Instrumenter::bool_op(const syntax::BoolOp& node, size_t first) {
               &node.span);
 }
 
-/// Whether the compiler skips the outer test of an operand of `and` or `or` that is such an
-/// operation itself and was tested already. Since 3.12 it does not.
-constexpr bool kTakesTruthOnce = PY_VERSION_HEX < 0x030C0000;
-
 /// The truth of an operand of the operation at `span`, as a bool. The operand is set aside if its
 /// truth is `keep_when`.
 Object Instrumenter::decision(const Expression& node, const SourceSpan& span,
                               std::optional<bool> keep_when) {
-  const auto* operation = kTakesTruthOnce ? syntax::try_as<syntax::BoolOp>(&node) : nullptr;
+  const auto* operation = python::kTakesTruthOnce ? syntax::try_as<syntax::BoolOp>(&node) : nullptr;
   if (operation == nullptr) {
     const char* method = !keep_when   ? hook::test
                          : *keep_when ? hook::or_operand

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "python/object.h"
 #include "python/origin.h"
+#include "python/version.h"
 
 namespace janus::speculate {
 namespace {
@@ -56,11 +57,6 @@ bool is_property(PyObject* object) {
          Py_TYPE(object) == &PyProperty_Type;
 }
 
-/// The version of a class; 0 if it has none, as between a change and the next lookup.
-unsigned version_of(PyTypeObject* type) {
-  return (type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) != 0 ? type->tp_version_tag : 0;
-}
-
 /// One class and its remembered attributes.
 class WatchedClass {
  public:
@@ -74,7 +70,7 @@ class WatchedClass {
 
   /// The name of the first attribute that differs; null if none does.
   const std::string* changed() {
-    const unsigned version = version_of(type_());
+    const unsigned version = python::version_of(type_());
     if (version != 0 && version == seen_version_) return differs_.empty() ? nullptr : &differs_;
     differs_.clear();
     for (auto& [name, found] : found_)
@@ -82,7 +78,7 @@ class WatchedClass {
         differs_ = cat("a replaced ", name_, ".", name);
         break;
       }
-    seen_version_ = version_of(type_());
+    seen_version_ = python::version_of(type_());
     return differs_.empty() ? nullptr : &differs_;
   }
 
@@ -122,7 +118,7 @@ class WatchedClass {
   void remember(PyTypeObject* base) {
     Py_ssize_t position = 0;
     PyObject *key = nullptr, *value = nullptr;
-    while (PyDict_Next(base->tp_dict, &position, &key, &value) != 0)
+    while (PyDict_Next(python::class_dict(base), &position, &key, &value) != 0)
       if (PyUnicode_CheckExact(key) &&
           (is_special(python::to_string(key)) || is_old(base, key, value)))
         watch(Object::borrow(key));

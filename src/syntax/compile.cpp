@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "python/version.h"
 #include "syntax/convert.h"
 
 namespace janus::syntax {
@@ -55,9 +56,7 @@ SourceSpan span_of(PyObject* node) {
 
 Object make_definition(const char* type, std::vector<AstBuilder::Field> fields,
                        const SourceSpan& span) {
-#if PY_VERSION_HEX >= 0x030C0000
-  fields.push_back({"type_params", python::list({})});
-#endif
+  if (python::kHasTypeParameters) fields.push_back({"type_params", python::list({})});
   return AstBuilder::make(type, fields, &span);
 }
 
@@ -102,6 +101,11 @@ Object imports_of(const std::vector<std::string>& names, const SourceSpan& span)
   for (const std::string& name : names)
     aliases.push_back(AstBuilder::make("alias", {{"name", python::string(name)}}, &span));
   return AstBuilder::make("Import", {{"names", python::list(aliases)}}, &span);
+}
+
+bool has_type_parameters(PyObject* definition) {
+  const Object parameters = python::try_attribute(definition, "type_params");
+  return parameters && PyObject_Size(parameters.get()) > 0;
 }
 
 /// The code of the stand-in (class or function) within the code of a module or function.
@@ -184,7 +188,11 @@ std::vector<Object> compile_definition(PyObject* definition, const CodeContext& 
   Object code = compile_module(python::list(statements).get(), context);
   if (has_free) code = only_nested_code(code);
   if (has_class) code = only_nested_code(code);
-  return nested_codes(code.get());
+  std::vector<Object> codes = nested_codes(code.get());
+  // Type parameters have a function of their own around the definition.
+  if (has_type_parameters(definition) && !codes.empty())
+    codes.back() = nested_codes(codes.back().get()).back();
+  return codes;
 }
 
 bool same_code(PyObject* a, PyObject* b) {

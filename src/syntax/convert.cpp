@@ -5,6 +5,7 @@
 
 #include <unordered_map>
 
+#include "python/version.h"
 #include "syntax/fields.h"
 
 namespace janus::syntax {
@@ -22,6 +23,11 @@ constexpr const char* kCompareOperators[] = {"Eq", "NotEq", "Lt", "LtE", "Gt", "
 constexpr const char* kBoolOperators[] = {"And", "Or"};
 constexpr const char* kContexts[] = {"Load", "Store", "Del"};
 // clang-format on
+
+template <class T>
+constexpr bool kTakesTypeParameters =
+    std::is_same_v<T, FunctionDef> || std::is_same_v<T, AsyncFunctionDef> ||
+    std::is_same_v<T, ClassDef> || std::is_same_v<T, TypeAlias>;
 
 /// The classes of the `ast` module, as indices within our enumerations.
 class AstModule {
@@ -94,8 +100,8 @@ class AstModule {
 
 class Converter {
  public:
-  Converter(Tree& tree, std::shared_ptr<const std::string> file)
-      : tree_(tree), file_(std::move(file)) {}
+  Converter(Tree& tree, PyObject* root, std::shared_ptr<const std::string> file)
+      : tree_(tree), root_(root), file_(std::move(file)) {}
 
   Expression* expression(PyObject* ast) {
     const Depth depth(*this);
@@ -175,6 +181,7 @@ class Converter {
   }
 
   Tree& tree_;
+  PyObject* root_;
   std::shared_ptr<const std::string> file_;
   AstModule& module_ = AstModule::instance();
   int depth_ = 0;
@@ -239,9 +246,9 @@ T* Converter::located(PyObject* ast) {
 
 template <class T>
 void Converter::fill(T& node, PyObject* ast) {
-  if constexpr (std::is_same_v<T, FunctionDef> || std::is_same_v<T, AsyncFunctionDef> ||
-                std::is_same_v<T, ClassDef> || std::is_same_v<T, TypeAlias>) {
-    const Object parameters = field(ast, "type_params");
+  if constexpr (kTakesTypeParameters<T>) {
+    // Those of the root belong to a scope around it: its body sees them as free variables.
+    const Object parameters = ast == root_ ? Object() : field(ast, "type_params");
     if (parameters && PyObject_Size(parameters.get()) > 0)
       throw UnsupportedSyntax("type parameters");
   }
@@ -320,11 +327,8 @@ template <class T>
 Object copy_struct(AstBuilder& builder, const T& node) {
   Writer writer(builder);
   each_field(node, writer);
-#if PY_VERSION_HEX >= 0x030C0000
-  if constexpr (std::is_same_v<T, FunctionDef> || std::is_same_v<T, AsyncFunctionDef> ||
-                std::is_same_v<T, ClassDef> || std::is_same_v<T, TypeAlias>)
+  if constexpr (python::kHasTypeParameters && kTakesTypeParameters<T>)
     writer.fields.push_back({"type_params", python::list({})});
-#endif
   return AstBuilder::make(name(T::kKind), writer.fields, &node.span);
 }
 
@@ -334,7 +338,7 @@ std::shared_ptr<Tree> convert(PyObject* node, std::shared_ptr<const std::string>
   AstModule& module = AstModule::instance();
   auto tree = std::make_shared<Tree>();
   tree->file = file;
-  Converter converter(*tree, std::move(file));
+  Converter converter(*tree, node, std::move(file));
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(node));
   if (type == module.class_named("Lambda")) {
     Lambda* lambda = static_cast<Lambda*>(converter.expression(node));

@@ -62,6 +62,7 @@ _MAY_BE_SKIPPED = (
     "ale_py",
     "gymnasium",
     "no such layout",
+    "since Python 3.12",
     "since Python 3.13",
     "symtable",
     "no C++ compiler",

@@ -16,6 +16,7 @@
 #include "frontend/values/constants.h"
 #include "ops/list.h"
 #include "python/integer.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -119,7 +120,8 @@ class Sample {
   void look_into_slots(PyObject* object) {
     PyObject* classes = Py_TYPE(object)->tp_mro;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(classes); ++i) {
-      PyObject* dict = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(classes, i))->tp_dict;
+      PyObject* dict =
+          python::class_dict(reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(classes, i)));
       PyObject *key = nullptr, *member = nullptr;
       for (Py_ssize_t place = 0; PyDict_Next(dict, &place, &key, &member) != 0;) {
         if (Py_TYPE(member) != &PyMemberDescr_Type) continue;

@@ -4,6 +4,7 @@
 
 #include "frontend/core/interpreter.h"
 #include "frontend/values/constants.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -38,7 +39,7 @@ bool is_communication(std::string_view operator_name) {
 
 bool is_communication_class(PyTypeObject* type) {
   PyObject* const name = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0
-                             ? PyDict_GetItemString(type->tp_dict, "__module__")
+                             ? PyDict_GetItemString(python::class_dict(type), "__module__")
                              : nullptr;
   if (name == nullptr || !PyUnicode_Check(name)) return false;
   const std::string module = text_of(name);

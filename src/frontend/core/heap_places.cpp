@@ -5,6 +5,7 @@
 #include "frontend/core/resolver.h"
 #include "frontend/values/identity_number.h"
 #include "python/context_variable.h"
+#include "python/version.h"
 #include "speculate/describe.h"
 #include "speculate/finalizers.h"
 
@@ -62,7 +63,7 @@ Heap::Target HeapPlaces::attributes_target(const Known& known) {
   if (PyModule_CheckExact(object))
     target.table = PyModule_GetDict(object);
   else if (PyType_Check(object))
-    target.table = reinterpret_cast<PyTypeObject*>(object)->tp_dict;
+    target.table = python::class_dict(reinterpret_cast<PyTypeObject*>(object));
   else
     target.table = own_dictionary(object).get();  // the object keeps it alive
   return target;

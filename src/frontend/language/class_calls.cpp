@@ -11,6 +11,7 @@
 #include "frontend/objects/folding.h"
 #include "frontend/objects/instances.h"
 #include "frontend/values/constants.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -24,10 +25,10 @@ bool is_namedtuple(PyTypeObject* type) {
   if (tuple_fields(type) == nullptr) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
-    PyObject* constructor = PyDict_GetItemString(base->tp_dict, "__new__");
+    PyObject* constructor = PyDict_GetItemString(python::class_dict(base), "__new__");
     if (constructor == nullptr) continue;
     return base->tp_base == &PyTuple_Type &&
-           PyDict_GetItemString(base->tp_dict, "_make") != nullptr &&
+           PyDict_GetItemString(python::class_dict(base), "_make") != nullptr &&
            (PyFunction_Check(constructor) || Py_TYPE(constructor) == &PyStaticMethod_Type);
   }
   return false;

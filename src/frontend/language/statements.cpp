@@ -16,6 +16,7 @@
 #include "frontend/objects/membership.h"
 #include "frontend/objects/subscripts.h"
 #include "graph/op.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -45,7 +46,8 @@ bool stores_plainly(Interpreter& interpreter, const Value& container) {
   if (object == nullptr) return false;
   if (PyList_CheckExact(object) || is_plain_dict(object)) return true;
   if (!PyDict_Check(object)) return false;
-  static PyObject* const store = PyDict_GetItemString(PyDict_Type.tp_dict, "__setitem__");
+  static PyObject* const store =
+      PyDict_GetItemString(python::class_dict(&PyDict_Type), "__setitem__");
   const Value method = special_method(interpreter, container, "__setitem__");
   return as<Method>(method) != nullptr && known_object(as<Method>(method)->function) == store;
 }

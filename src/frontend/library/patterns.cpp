@@ -25,11 +25,12 @@ bool is_of_class(PyObject* object, PyObject* type) {
 bool is_pattern(PyObject* object) { return is_of_class(object, imported("re.Pattern")); }
 bool is_match(PyObject* object) { return is_of_class(object, imported("re.Match")); }
 
-/// Whether the method can be given the value: no function that makes the replacements.
+/// Whether the method can be given the value: no function that makes the replacements. A number may
+/// be of a class derived from int, as what stands for no `count` is since Python 3.13.
 bool is_plain(const Value& value) {
   PyObject* const object = known_object(value);
-  return object != nullptr &&
-         (is_immutable_constant(object) || is_pattern(object) || is_match(object));
+  return object != nullptr && (is_immutable_constant(object) || PyLong_Check(object) ||
+                               is_pattern(object) || is_match(object));
 }
 
 Value result_of(ValueMaker& maker, const Object& result) {

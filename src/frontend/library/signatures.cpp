@@ -16,6 +16,7 @@
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "python/classes.h"
+#include "python/version.h"
 #include "syntax/source.h"
 
 namespace janus::frontend {
@@ -118,7 +119,7 @@ class SignatureReader {
   }
 
   static bool has_own(PyTypeObject* type, const char* name) {
-    return PyDict_GetItemString(type->tp_dict, name) != nullptr;
+    return PyDict_GetItemString(python::class_dict(type), name) != nullptr;
   }
 
   std::optional<Signature> of_function(const Value& function) {

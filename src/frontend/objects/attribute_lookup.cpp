@@ -19,6 +19,7 @@
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "python/dict_keys.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -28,7 +29,8 @@ bool has_slots(PyTypeObject* type) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* each = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
     PyObject *name = nullptr, *entry = nullptr;
-    for (Py_ssize_t at = 0; is_heap_type(each) && PyDict_Next(each->tp_dict, &at, &name, &entry);)
+    for (Py_ssize_t at = 0;
+         is_heap_type(each) && PyDict_Next(python::class_dict(each), &at, &name, &entry);)
       if (Py_TYPE(entry) == &PyMemberDescr_Type) return true;
   }
   return false;
@@ -174,7 +176,7 @@ PyObject* Lookup::find_lookup() const {
 
 bool Lookup::has_general_lookup() {
   static PyObject* const general =
-      PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__getattribute__");
+      PyDict_GetItemString(python::class_dict(&PyBaseObject_Type), "__getattribute__");
   PyObject* found = find_lookup();
   // Containers have a method of their own for the same function.
   const bool is_general =
@@ -215,11 +217,12 @@ bool Lookup::is_plain_value() const {
 Value Lookup::changed_in(PyTypeObject* type) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
-    const Held changed = interpreter_.heap.find(interpreter_, base->tp_dict, name_.get(), nullptr);
+    const Held changed =
+        interpreter_.heap.find(interpreter_, python::class_dict(base), name_.get(), nullptr);
     if (changed.is_absent())
       interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
     if (changed.is_value()) return changed.value();
-    if (PyDict_GetItemWithError(base->tp_dict, name_.get()) != nullptr) return nullptr;
+    if (PyDict_GetItemWithError(python::class_dict(base), name_.get()) != nullptr) return nullptr;
   }
   return nullptr;
 }
@@ -362,7 +365,7 @@ bool Lookup::is_property() const {
   if (kind == &PyProperty_Type) return true;
   return PyType_IsSubtype(kind, &PyProperty_Type) != 0 &&
          class_descriptor(interpreter_, kind, "__get__") ==
-             PyDict_GetItemString(PyProperty_Type.tp_dict, "__get__");
+             PyDict_GetItemString(python::class_dict(&PyProperty_Type), "__get__");
 }
 
 Value Lookup::wrapped_function() {
@@ -406,7 +409,8 @@ Value Lookup::fallback() {
   getattr.find_descriptor();
   if (getattr.descriptor_ == nullptr) return nullptr;
   if (getattr.descriptor_ == module_fallback) return module_part();
-  static PyObject* const item = PyDict_GetItemString(PyDict_Type.tp_dict, "__getitem__");
+  static PyObject* const item =
+      PyDict_GetItemString(python::class_dict(&PyDict_Type), "__getitem__");
   if (getattr.descriptor_ == item)
     return subscript(interpreter_, self_, interpreter_.constant(name_));
   if (!PyFunction_Check(getattr.descriptor_))
@@ -419,14 +423,14 @@ Value Lookup::fallback() {
 /// The `__dict__` of a class, as it is at the entry. What it holds is assumed where it is used.
 Value Lookup::class_dictionary() {
   auto* type = reinterpret_cast<PyTypeObject*>(object_);
-  if (interpreter_.heap.table(type->tp_dict) != nullptr)
+  if (interpreter_.heap.table(python::class_dict(type)) != nullptr)
     interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
   const auto dictionary = made_dict(Object::borrow(reinterpret_cast<PyObject*>(&PyDictProxy_Type)));
-  const std::vector<Object> keys = python::keys_in_order(type->tp_dict);
+  const std::vector<Object> keys = python::keys_in_order(python::class_dict(type));
   const Object assumed = interpreter_.must(PyTuple_New(static_cast<Py_ssize_t>(keys.size())));
   for (size_t i = 0; i < keys.size(); ++i) {
     PyTuple_SET_ITEM(assumed.get(), static_cast<Py_ssize_t>(i), Object(keys[i]).release());
-    PyObject* const entry = PyDict_GetItemWithError(type->tp_dict, keys[i].get());
+    PyObject* const entry = PyDict_GetItemWithError(python::class_dict(type), keys[i].get());
     const Source* place =
         interpreter_.sources().step(Source::Kind::type_attribute, path(), keys[i]);
     dictionary->items.emplace_back(keys[i],

@@ -15,6 +15,7 @@
 #include "frontend/objects/subscripts.h"
 #include "frontend/objects/virtual_attributes.h"
 #include "frontend/tensors/tensor.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -43,7 +44,7 @@ class Store : NamedAttribute {
     PyObject* own = type_setter(method);
     const bool general = own != nullptr && Py_TYPE(own) == &PyWrapperDescr_Type &&
                          type_->tp_setattro == PyObject_GenericSetAttr;  // also classes of C
-    if (general || own == PyDict_GetItemString(PyBaseObject_Type.tp_dict, method))
+    if (general || own == PyDict_GetItemString(python::class_dict(&PyBaseObject_Type), method))
       return run_general();
     if (own == nullptr || !PyFunction_Check(own)) refuse();
     CallArguments arguments;
@@ -131,7 +132,7 @@ class Store : NamedAttribute {
   /// Writes an attribute of a class that holds a plain value; methods and descriptors are refused.
   void write_class() {
     auto* type = reinterpret_cast<PyTypeObject*>(object_);
-    PyObject* existing = PyDict_GetItemWithError(type->tp_dict, name_.get());
+    PyObject* existing = PyDict_GetItemWithError(python::class_dict(type), name_.get());
     PyErr_Clear();
     bool plain_class = Py_TYPE(object_) == &PyType_Type && is_heap_type(type);
     bool plain_value = existing != nullptr && Py_TYPE(existing)->tp_descr_get == nullptr &&

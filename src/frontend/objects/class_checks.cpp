@@ -8,6 +8,7 @@
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/named_attribute.h"
 #include "frontend/values/constants.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -84,7 +85,8 @@ bool ask_protocol(Interpreter& interpreter, PyTypeObject* type, PyObject* of) {
 /// An object may say that it is of another class than it is of.
 void expect_plain_class(const Frames& frames, PyTypeObject* type) {
   PyObject* const own = _PyType_Lookup(type, name_object(frames, "__class__").get());
-  static PyObject* const plain = PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__class__");
+  static PyObject* const plain =
+      PyDict_GetItemString(python::class_dict(&PyBaseObject_Type), "__class__");
   if (own != plain)
     frames.refuse(ReasonCode::expression, "isinstance() of an object with its own __class__");
 }

@@ -24,6 +24,7 @@
 #include "frontend/objects/set_methods.h"
 #include "frontend/objects/subscripts.h"
 #include "frontend/values/constants.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -60,7 +61,7 @@ Value view_method(const Frames& frames, const std::shared_ptr<Sequence>& view,
           return inner.boolean(as<SetValue>(common)->elements.empty());
         });
   PyTypeObject* const type = class_of(Value(view));
-  if (PyDict_GetItemString(type->tp_dict, name.c_str()) != nullptr)
+  if (PyDict_GetItemString(python::class_dict(type), name.c_str()) != nullptr)
     frames.refuse(ReasonCode::expression, cat("the method ", name, " of a view"));
   return nullptr;
 }
@@ -70,7 +71,7 @@ Value view_method(const Frames& frames, const std::shared_ptr<Sequence>& view,
 Value container_method(const Frames& frames, const Value& self, const std::string& name) {
   // A Counter has methods of its own for some of a dict's.
   if (PyTypeObject* type = class_of(self); is_counter(type))
-    if (PyDict_GetItemString(type->tp_dict, name.c_str()) != nullptr) return nullptr;
+    if (PyDict_GetItemString(python::class_dict(type), name.c_str()) != nullptr) return nullptr;
   return builtin_method(frames, self, name);
 }
 

@@ -24,6 +24,7 @@
 #include "frontend/values/make.h"
 #include "frontend/values/strides.h"
 #include "ops/list.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -51,7 +52,7 @@ bool is_copied_by_attributes(Interpreter& interpreter, PyTypeObject* type, const
     if (class_entry(interpreter, type, method) != nullptr) return false;
   for (const char* method : {"__reduce_ex__", "__reduce__", "__getstate__", "__new__"})
     if (class_entry(interpreter, type, method) !=
-        PyDict_GetItemString(PyBaseObject_Type.tp_dict, method))
+        PyDict_GetItemString(python::class_dict(&PyBaseObject_Type), method))
       return false;
   const Object key = Object::borrow(reinterpret_cast<PyObject*>(type));
   for (const char* path : {copying.functions, "copyreg.dispatch_table"}) {

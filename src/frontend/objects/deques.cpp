@@ -2,6 +2,8 @@
 // left.
 #include "frontend/objects/deques.h"
 
+#include <algorithm>
+
 #include "frontend/control/list_parts.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/exceptions.h"

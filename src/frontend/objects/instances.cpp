@@ -18,6 +18,7 @@
 #include "frontend/values/make.h"
 #include "frontend/values/operands.h"
 #include "python/classes.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -27,7 +28,7 @@ using syntax::CompareOperator;
 namespace {
 
 PyObject* of_object(const char* name) {
-  return PyDict_GetItemString(PyBaseObject_Type.tp_dict, name);
+  return PyDict_GetItemString(python::class_dict(&PyBaseObject_Type), name);
 }
 
 /// Whether an object of the class is its attributes, and what it holds if it is a dict or list, and
@@ -58,8 +59,9 @@ std::shared_ptr<Instance> bare_instance(PyTypeObject* type) {
 
 /// Whether @dataclass wrote the method: comparisons have no source, but are known.
 bool is_written_by_dataclass(PyTypeObject* type, PyObject* function, const char* name) {
-  if (PyDict_GetItemString(type->tp_dict, "__dataclass_params__") == nullptr ||
-      !PyFunction_Check(function) || PyDict_GetItemString(type->tp_dict, name) != function)
+  if (PyDict_GetItemString(python::class_dict(type), "__dataclass_params__") == nullptr ||
+      !PyFunction_Check(function) ||
+      PyDict_GetItemString(python::class_dict(type), name) != function)
     return false;
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(function));
   return text_of(code->co_filename) == "<string>";

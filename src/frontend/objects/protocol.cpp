@@ -7,6 +7,7 @@
 #include "frontend/core/narrowing.h"
 #include "frontend/core/operations.h"
 #include "frontend/values/truth.h"
+#include "python/classes.h"
 
 namespace janus::frontend {
 
@@ -83,8 +84,7 @@ Value called_iterator(Interpreter& interpreter, const Value& method) {
   expect_narrowed(result);
   if (as<Iterator>(result) != nullptr || has_written(result, "__next__")) return result;
   const PyTypeObject* const type = class_of_result(interpreter, result, "__iter__");
-  if (type->tp_iternext == nullptr || type->tp_iternext == _PyObject_NextNotImplemented)
-    raise_class(interpreter, "__iter__", type);
+  if (!python::is_iterator_class(type)) raise_class(interpreter, "__iter__", type);
   return result;
 }
 

@@ -28,6 +28,7 @@
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -146,7 +147,8 @@ Value dict_subscript(Interpreter& interpreter, const Value& self, const Value& k
 
 /// Whether a class made of dict reads its items as that does.
 bool is_item_of_dict(Interpreter& interpreter, const Value& value, const Value& method) {
-  static PyObject* const item = PyDict_GetItemString(PyDict_Type.tp_dict, "__getitem__");
+  static PyObject* const item =
+      PyDict_GetItemString(python::class_dict(&PyDict_Type), "__getitem__");
   const auto* bound = as<Method>(method);
   return bound != nullptr && known_object(bound->function) == item &&
          special_method(interpreter, value, "__missing__") == nullptr;

@@ -11,6 +11,7 @@
 #include "frontend/objects/container_methods.h"
 #include "frontend/objects/named_attribute.h"
 #include "frontend/values/constants.h"
+#include "python/version.h"
 #include "speculate/path.h"
 
 namespace janus::frontend {
@@ -60,7 +61,7 @@ Value super_attribute(Interpreter& interpreter, const Super& super, const std::s
       after = base == type->object.get();
       continue;
     }
-    PyObject* dict = reinterpret_cast<PyTypeObject*>(base)->tp_dict;
+    PyObject* dict = python::class_dict(reinterpret_cast<PyTypeObject*>(base));
     PyObject* found = dict == nullptr ? nullptr : PyDict_GetItemWithError(dict, key.get());
     if (found == nullptr) continue;
     // The class objects are assumed by the class of self; what they hold by identity.
@@ -240,15 +241,15 @@ namespace {
 Value number_method(const Value& number, const std::string& name) {
   const bool is_float = class_of(number) == &PyFloat_Type;
   if (name != (is_float ? "is_integer" : "bit_length")) return nullptr;
-  PyObject* const method =
-      PyDict_GetItemString((is_float ? PyFloat_Type : PyLong_Type).tp_dict, name.c_str());
+  PyObject* const method = PyDict_GetItemString(
+      python::class_dict(is_float ? &PyFloat_Type : &PyLong_Type), name.c_str());
   return std::make_shared<Method>(number, std::make_shared<Known>(Object::borrow(method), nullptr));
 }
 
 /// A method of a text that is made after the run.
 Value text_method(const Value& text, const std::string& name) {
   if (as<Deferred>(text) == nullptr || class_of(text) != &PyUnicode_Type) return nullptr;
-  PyObject* const method = PyDict_GetItemString(PyUnicode_Type.tp_dict, name.c_str());
+  PyObject* const method = PyDict_GetItemString(python::class_dict(&PyUnicode_Type), name.c_str());
   if (method == nullptr || !Py_IS_TYPE(method, &PyMethodDescr_Type)) return nullptr;
   return std::make_shared<Method>(text, std::make_shared<Known>(Object::borrow(method), nullptr));
 }

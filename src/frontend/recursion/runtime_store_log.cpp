@@ -20,6 +20,7 @@
 #include "frontend/values/truth.h"
 #include "ops/list.h"
 #include "passes/reach/list_reach.h"
+#include "python/version.h"
 #include "speculate/test_number.h"
 
 namespace janus::frontend {
@@ -52,7 +53,8 @@ bool RuntimeStoreLog::is_empty(const Log& log) {
 void RuntimeStoreLog::check_class(const Object& type, const std::string& name) const {
   auto* of = reinterpret_cast<PyTypeObject*>(type.get());
   PyObject* const setter = class_descriptor(interpreter_, of, "__setattr__");
-  const bool is_general = setter == PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__setattr__");
+  const bool is_general =
+      setter == PyDict_GetItemString(python::class_dict(&PyBaseObject_Type), "__setattr__");
   PyObject* const descriptor = class_descriptor(interpreter_, of, name);
   bool takes = of->tp_dictoffset != 0;
   if (descriptor != nullptr && Py_TYPE(descriptor)->tp_descr_set != nullptr) {

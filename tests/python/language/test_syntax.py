@@ -233,7 +233,10 @@ def test_source_is_found(function):
     count += bool(code.co_flags & 0x4) + bool(code.co_flags & 0x8)
     assert tuple(parameters) == code.co_varnames[:count]
     assert {n for n, kind in names.items() if kind == "free"} == set(code.co_freevars)
-    assert {n for n, kind in names.items() if kind == "cell"} == set(code.co_cellvars)
+    cells = {n for n, kind in names.items() if kind == "cell"}
+    assert set(code.co_cellvars) <= cells
+    # Since 3.12, what only comprehensions share with the function around them is no cell.
+    assert sys.version_info >= (3, 12) or set(code.co_cellvars) == cells
     assert has_yield == bool(code.co_flags & 0x20)
     assert has_await == bool(code.co_flags & 0x80)
     parts = code.co_qualname.split(".")
