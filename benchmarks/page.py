@@ -103,6 +103,14 @@ SECTIONS = (
         "turns",
     ),
     Section(
+        "The same programs later in a run",
+        "coexecution_later",
+        "python benchmarks/coexecution.py --steps 960 --modes torchjanus",
+        "As above, of the second half of 960 steps: what is tried in the first hundreds is decided then.",
+        tables.coexecution,
+        "turns",
+    ),
+    Section(
         "What each part of lazy execution brings",
         "lazy_ablation",
         "make bench-lazy_ablation",
