@@ -8,7 +8,7 @@ TORCH    := 2.13.0
 PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libzstd-dev zlib1g-dev \
             libgtest-dev libgmock-dev ccache python3-venv dataset-fashion-mnist
 JOBS     ?= $(shell nproc)
-BENCHMARKS := programs overheads ablation coexecution lazy_ablation distributed growth threads recurrent kernels state oracles
+BENCHMARKS := programs overheads ablation coexecution coexecution_later lazy_ablation distributed growth threads recurrent kernels state oracles
 
 .PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
 
@@ -180,6 +180,10 @@ bench-ablation: build
 # The programs of Terra's evaluation, each way to run them in processes of its own.
 bench-coexecution: build
 	$(BIN)/python benchmarks/coexecution.py $(KEPT)
+
+# The same, when all that is tried in a run's first hundreds of steps is decided.
+bench-coexecution_later: build
+	$(BIN)/python benchmarks/coexecution.py --name coexecution_later --steps 960 --turns 1 --modes torchjanus $(KEPT)
 
 # What each part of lazy execution brings.
 bench-lazy_ablation: build

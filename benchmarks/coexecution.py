@@ -1,6 +1,7 @@
 """Times the programs of Terra's evaluation (examples/terra) under each system, a process each, turn by turn.
 
-    python benchmarks/coexecution.py [PROGRAM …] [--modes MODE …] [--steps N] [--turns N] [--limit S] [--output FOLDER]
+    python benchmarks/coexecution.py [PROGRAM …] [--modes MODE …] [--steps N] [--turns N] [--limit S] [--name NAME]
+                                     [--output FOLDER]
 
 A mode is a way to start a program: options, environment. In its first process a program makes a few steps, and what
 it prints must be what it prints eagerly, or the mode is wrong. That process also fills the folders of compiled code.
@@ -10,7 +11,7 @@ of the steps, as what is lazy is computed in later steps, the least of the turns
 the training step, or on the models. Co-executed: only torchjanus.lazy() around the training step; nothing is converted.
 Lazy: around the whole program. Both run on the program's thread alone, and with the runner's, where a choice decides
 what runs ahead of Python; how long that worked and was waited for is given for a step.
-Writes coexecution.json into the output folder, anew after each program.
+Writes NAME.json into the output folder, anew after each program.
 """
 
 import argparse
@@ -273,6 +274,7 @@ def main() -> None:
         "--steps", type=int, help="of each process; else as many as the program says"
     )
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--name", default="coexecution", help="of the results")
     parser.add_argument("--limit", type=int, default=300, help="seconds that a process may take")
     record.add_output(parser)
     options = parser.parse_args()
@@ -281,7 +283,7 @@ def main() -> None:
     about, rows = record.about(options.turns), []
     for name in options.programs or NAMES:
         rows.append(measure(name, options))
-        record.write(options.output, "coexecution", about, rows)
+        record.write(options.output, options.name, about, rows)
         print(tables.coexecution(rows[-1:]), flush=True)
     print(tables.coexecution(rows))
 

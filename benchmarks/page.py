@@ -105,7 +105,7 @@ SECTIONS = (
     Section(
         "The same programs later in a run",
         "coexecution_later",
-        "python benchmarks/coexecution.py --steps 960 --modes torchjanus",
+        "make bench-coexecution_later",
         "As above, of the second half of 960 steps: what is tried in the first hundreds is decided then.",
         tables.coexecution,
         "turns",
