@@ -1,4 +1,5 @@
-"""The command line: `torchjanus run [--explain] SCRIPT ARGS…` runs a script with its loops as graphs."""
+"""The command line: `torchjanus run SCRIPT ARGS…` runs a script with its loops as graphs, `torchjanus explain CODE`
+says what a reason means."""
 
 import argparse
 import contextlib
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import __version__, child_program, children, importing, ranks, report, spawned
+from . import __version__, child_program, children, importing, ranks, reasons, report, spawned
 
 if TYPE_CHECKING:
     from . import data_parallel
@@ -46,6 +47,13 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
     run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
     run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
+    explain = commands.add_parser("explain", help="say what the code of a reason means")
+    explain.add_argument(
+        "code",
+        metavar="CODE",
+        nargs="?",
+        help="as in reports, heap_write; without it all are listed",
+    )
     return whole
 
 
@@ -96,12 +104,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Those of the command line behind its name; by default the process's.
 
     Returns:
-        The exit code: the script's own, 1 after an exception of the script, 2 if it can't be read.
+        The exit code: the script's own, 1 after an exception of the script, 2 if it can't be read; 2 for a code that
+        doesn't exist.
 
     Raises:
         SystemExit: The script's own, or for a wrong command line.
     """
     options = parser().parse_args(arguments)
+    if options.command == "explain":
+        return _explain(options.code)
     if options.data_parallel and not ranks.are_launched():
         print(
             "torchjanus: --data-parallel: RANK and WORLD_SIZE are not set; start it by a launcher: "
@@ -137,6 +148,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == _INTERRUPTED:
         child_program.end_interrupted()
     return code
+
+
+def _explain(code: str | None) -> int:
+    """Prints what is known of a code, or of all; 2 if there is no such code."""
+    text = reasons.overview() if code is None else reasons.explained(code)
+    if text is not None:
+        print(text)
+        return 0
+    near = reasons.near(code or "")
+    hint = f"near: {', '.join(near)}" if near else "`torchjanus explain` lists all"
+    print(f"torchjanus: there is no reason {code!r}; {hint}", file=sys.stderr)
+    return 2
 
 
 def _run(name: str, arguments: Sequence[str], stats: Path | None, *, is_module: bool) -> int:
