@@ -28,7 +28,7 @@ from . import (
     views,  # noqa: F401
 )
 from ._core import Function, Region
-from .convert import explain, function, graph, stats
+from .convert import explain, function, graph, report, stats
 from .inline import code
 from .lazy_execution import fetch, lazy, synchronize
 from .meta import stop_fuse, stop_grad
@@ -51,6 +51,7 @@ __all__ = [
     "lazy",
     "meta",
     "options",
+    "report",
     "stats",
     "stop_fuse",
     "stop_grad",

@@ -15,7 +15,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import __version__, child_program, children, importing, ranks, reasons, report, spawned
+from . import (
+    __version__,
+    _core,
+    child_program,
+    children,
+    importing,
+    ranks,
+    reasons,
+    spawned,
+    text_report,
+)
 
 if TYPE_CHECKING:
     from . import data_parallel
@@ -42,6 +52,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="at the end, write counters as JSON; a process that the program starts writes FILE.<its number>, and "
         "of several ranks each writes its own: s.rank1.json for s.json",
+    )
+    run.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="at the end, write a page (HTML) with the source, line by line, and all graphs; of several ranks each "
+        "writes its own: r.rank1.html for r.html",
     )
     _add_data_parallel(run)
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
@@ -122,6 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     parallel = _start_data_parallel(options)  # first: it may start Python once more
     process, start = os.getpid(), time.perf_counter()
+    page = options.report and ranks.own_file(options.report).absolute()
     stats, folder = options.stats and ranks.own_file(options.stats), None
     if stats is None and options.explain:
         folder = tempfile.mkdtemp(prefix="torchjanus")
@@ -136,11 +154,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.explain and files:
             sys.stdout.flush()
             took = time.perf_counter() - start
-            told = report.explain_all(took, files.told_by_children())
+            told = text_report.explain_all(took, files.told_by_children())
             shared = parallel.report() if parallel else ""
             sys.stderr.write(
                 f"{ranks.headline()}{shared}{told}\n"
             )  # at once: other ranks write, too
+        if page is not None and os.getpid() == process:
+            _write_page(page, options.script, time.perf_counter() - start)
         if files:
             files.write()
         if folder is not None and os.getpid() == process:  # a forked process leaves by here, too
@@ -148,6 +168,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == _INTERRUPTED:
         child_program.end_interrupted()
     return code
+
+
+def _write_page(file: Path, script: str, seconds: float) -> None:
+    """The program has run, so what fails here is told and changes nothing else."""
+    from . import page
+
+    try:
+        details = _core.all_details()
+        page.write(file, details, Path(script).name, text_report.summary_of(details, seconds))
+    except OSError as error:
+        print(f"torchjanus: can't write {file}: {error.strerror}", file=sys.stderr)
+    except Exception as error:
+        text_report.internal_error("the page of the report", error)
 
 
 def _explain(code: str | None) -> int:

@@ -14,6 +14,7 @@
 #include "bind/entry_points.h"
 #include "bind/function.h"
 #include "bind/lazy.h"
+#include "bind/picture.h"
 #include "bind/region.h"
 #include "bind/snapshot.h"
 #include "bind/startup.h"
@@ -45,6 +46,7 @@ nb::list all_told(speculate::Dispatcher::Describe describe) {
 
 nb::list all_stats() { return all_told(bind::stats_of); }
 nb::list all_snapshots() { return all_told(bind::snapshot_of); }
+nb::list all_details() { return all_told(bind::details_of); }
 
 nb::object seconds_until_first_graph() {
   const double seconds = speculate::Dispatcher::seconds_until_first_graph();
@@ -148,6 +150,7 @@ NB_MODULE(_core, module) {
   module.def("keep", keep, nb::arg("kind"), nb::arg("key"), nb::arg("object"));
   module.def("all_stats", all_stats, "stats() of each function and region of the process.");
   module.def("all_snapshots", all_snapshots, "snapshot() of each function and region.");
+  module.def("all_details", all_details, "_details() of each function and region.");
   module.def("seconds_until_first_graph", seconds_until_first_graph,
              "From the first profile run to the first graph run; None before.");
   module.def("reason_codes", speculate::reason_codes, "All reason codes.");

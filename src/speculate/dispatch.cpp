@@ -216,6 +216,7 @@ Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
 
 Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& committed) {
   if (is_disabled_) return {};
+  if (history_.wants(counters_.calls)) history_.note(counters_.calls, now(), progress());
   ++counters_.calls;
   if (fallback_) fall_back(Reason(*fallback_));
   if (generator() == nullptr || !has_tensor_access()) {

@@ -13,6 +13,7 @@
 #include "base/policy.h"
 #include "base/steady_time.h"
 #include "execute/values/container.h"
+#include "graph/annotated_text.h"
 #include "graph/functions.h"
 #include "graph/text.h"
 #include "kernels/compilation.h"
@@ -159,8 +160,11 @@ void Entry::release() {
 std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   TORCHJANUS_CHECK(library() != nullptr, "entry: no library of operators was set");
   const std::shared_ptr<Entry> entry(new Entry());
-  entry->generated_text_ = graph::print(generated.graph);
+  graph::AnnotatedText printed = graph::print_annotated(generated.graph);
+  entry->generated_text_ = std::move(printed.text);
   entry->generated_text_.shrink_to_fit();
+  for (const graph::Node* node : printed.nodes)
+    entry->generated_places_.push_back(node == nullptr ? graph::SourceSpan() : node->span);
   dump("generated.ir", entry->generated_text_);
   for (const graph::Value* value : generated.graph.inputs())
     entry->input_kinds_.push_back(value->type.kind);

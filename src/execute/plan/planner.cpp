@@ -92,6 +92,7 @@ class Planner {
     make_arena(find_arena);
     part_groups();
     emit();
+    draw();
     forget_other_instructions(plan_);
     frame_.slots.shrink_to_fit();
     for (uint32_t slot : permanent_) frame_.borrowed.insert(library_.storage(frame_.slots[slot]));
@@ -115,6 +116,26 @@ class Planner {
       if (!has_fixed_address(slot)) continue;
       frame_.slots[slot] = library_.over_memory(address(slot), learned(slot).layout);
       permanent_.insert(slot);
+    }
+  }
+
+  /// For reports.
+  void draw() {
+    for (size_t i = 0; i < instructions_.size(); ++i) {
+      const Instruction& instruction = instructions_[i];
+      plan_.picture.order.push_back(instruction.node);
+      for (size_t k = 0; k < instruction.outputs.size(); ++k) {
+        const uint32_t slot = instruction.outputs[k];
+        if (!memory_.is_made_in_arena(slot)) continue;
+        const Lifetime& life = lifetimes_.of(slot);
+        if (life.begin() != i) continue;  // on another side of an `if` as well
+        plan_.picture.memory.push_back({.maker = instruction.node,
+                                        .output = k,
+                                        .offset = memory_.offset(slot),
+                                        .bytes = life.bytes,
+                                        .first = i,
+                                        .last = std::min(life.last_use, instructions_.size() - 1)});
+      }
     }
   }
 
