@@ -173,12 +173,16 @@ function valueTable(entries) {
     rows.size > MOST_ROWS ? h("tr", {}, h("td", { colspan: 3 }, `and ${rows.size - MOST_ROWS} more`)) : "");
 }
 
+const MOST_ASSUMED = 10;
 /** Assumptions that begin with a name which the line has. */
 function assumedOf(text) {
   const names = new Set(text.match(/[A-Za-z_]\w*/g) ?? []);
   const told = new Set(graphs.flatMap((graph) => graph.assumptions)
     .filter((each) => names.has(/^(?:len\()?([A-Za-z_]\w*)/.exec(each)?.[1])));
-  return told.size ? h("ul", { class: "plain mono" }, [...told].slice(0, 24).map((each) => h("li", {}, each))) : "";
+  const list = (some) => h("ul", { class: "plain mono" }, some.map((each) => h("li", {}, each)));
+  const shortest = [...told].sort((one, other) => one.length - other.length);
+  const rest = shortest.splice(MOST_ASSUMED);
+  return told.size ? [list(shortest), rest.length ? later(h("small", {}, `and ${rest.length} more`), () => list(rest)) : ""] : "";
 }
 
 /** Of each graph the operators that the line led to, with the kernel that each is in. */
