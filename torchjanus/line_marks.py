@@ -117,7 +117,7 @@ def _lines(
     source: SourceFile, span: tuple[int, int], facts: _Facts, snapshot: Snapshot
 ) -> list[Line]:
     """The lines of a span, each with its mark, notes and reasons."""
-    in_graph = _lines_in_graphs(snapshot, source.file, span)
+    in_graph = _lines_in_graphs(snapshot, source.file, span, facts)
     skipped = _skipped(source, span, facts) if in_graph else {}
 
     def mark(number: int, text: str) -> str:
@@ -141,15 +141,17 @@ def _lines(
     return result
 
 
-def _lines_in_graphs(snapshot: Snapshot, file: str, span: tuple[int, int]) -> set[int]:
+def _lines_in_graphs(
+    snapshot: Snapshot, file: str, span: tuple[int, int], facts: _Facts
+) -> set[int]:
     """The lines of a span that a graph covers."""
+    graphs = [leaf for leaf in leaves(snapshot) if leaf["state"] == "graph"]
+    lines = set(range(span[0], span[1] + 1))
     if "parts" not in snapshot or file != snapshot["file"]:
-        runs = any(leaf["state"] == "graph" for leaf in leaves(snapshot))
-        return set(range(span[0], span[1] + 1)) if runs else set()
-    found: set[int] = set()
-    for leaf in leaves(snapshot):
-        if leaf["state"] == "graph":
-            found |= set(range(leaf["line"], leaf["end_line"] + 1))
+        return lines if graphs else set()
+    found = {number for leaf in graphs for number in range(leaf["line"], leaf["end_line"] + 1)}
+    if lines.isdisjoint(found) and not lines.isdisjoint(facts.marks):
+        return lines  # a function that a part calls
     return found
 
 

@@ -39,7 +39,7 @@ def _page(collected: Collected, title: str, summary: str) -> str:
         title=html.escape(title),
         style=_part("page.css"),
         script=_part("page.js"),
-        source="\n".join(map(source.as_html, collected.files)),
+        source="\n".join(source.as_html(each) for each in collected.files if each.lines),
         data=_embedded(data),
     )
 

@@ -105,16 +105,24 @@ function showLine(place) {
       h("ul", { class: "notes" }, notes.map((each) => h("li", {}, each))),
     ]),
     told.length ? "" : h("p", { class: "faint" }, "No part of a function or loop that was converted."),
-    section("Why not", reasonsAt(place)),
+    section("Why not", whyNot(place, told)),
     section("Shapes and dtypes", valueTable(atLine(place).values)),
-    section("Assumed of names here", assumedOf(text)),
+    section("Assumed of names here", assumedOf(place)),
     section("Became", kernelsAt(place)),
   );
 }
 
-function reasonsAt([file, line]) {
-  const isHere = (place) => place && place[0] === file && place[1] === line;
-  return data.functions.flatMap((each) => [
+/** The reasons that name the line; if there are none, those of the functions that run it in Python. */
+function whyNot(place, told) {
+  const here = reasonsAt((other) => other && other[0] === place[0] && other[1] === place[1]);
+  if (here.length) return here;
+  const functions = told.filter(([, mark]) => mark === "imperative").map(([f]) => data.functions[f]);
+  return functions.flatMap((each) => reasonsAt(() => true, [each])).slice(0, MOST_REASONS);
+}
+
+const MOST_REASONS = 8;
+function reasonsAt(isHere, functions = data.functions) {
+  return functions.flatMap((each) => [
     ...each.cuts.filter((cut) => isHere(cut.place) || isHere(cut.why)).map(cutBox),
     ...(each.is_cut ? [] : each.parts.flatMap((part) => part.reasons.filter((reason) => isHere(reason.place))))
       .map(reasonBox),
@@ -174,11 +182,12 @@ function valueTable(entries) {
 }
 
 const MOST_ASSUMED = 10;
-/** Assumptions that begin with a name which the line has. */
-function assumedOf(text) {
-  const names = new Set(text.match(/[A-Za-z_]\w*/g) ?? []);
+/** Assumptions that begin with a name which the line's code has. */
+function assumedOf(place) {
+  const code = [...(lineElement(place)?.lastChild.childNodes ?? [])].filter((each) => !each.matches?.(".c, .s"));
+  const names = new Set(code.map((each) => each.textContent).join(" ").match(/[A-Za-z_]\w*/g) ?? []);
   const told = new Set(graphs.flatMap((graph) => graph.assumptions)
-    .filter((each) => names.has(/^(?:len\()?([A-Za-z_]\w*)/.exec(each)?.[1])));
+    .filter((each) => names.has(/^(?:len\(|the keys of )?([A-Za-z_]\w*)/.exec(each)?.[1])));
   const list = (some) => h("ul", { class: "plain mono" }, some.map((each) => h("li", {}, each)));
   const shortest = [...told].sort((one, other) => one.length - other.length);
   const rest = shortest.splice(MOST_ASSUMED);
@@ -191,7 +200,7 @@ function kernelsAt(place) {
   for (const [graph, at] of atLine(place).operators) {
     const kernel = kernelAround(graph, at);
     const key = `${graphs.indexOf(graph)} ${kernel ?? at}`;
-    if (results(graph.optimised[kernel ?? at])?.operator === "constant") continue;
+    if (["constant", "state"].includes(results(graph.optimised[kernel ?? at])?.operator)) continue;
     groups.set(key, { graph, at: kernel ?? at, isKernel: kernel != null });
   }
   return [...groups.values()].slice(0, 40).map(({ graph, at, isKernel }) => isKernel
@@ -263,7 +272,7 @@ function showFunction(number, graphNumber) {
     section("Cuts", each.cuts.map(cutBox)),
     section("Co-execution", each.lazily.length ? h("ul", { class: "plain" }, each.lazily.map((line) => h("li", {}, line))) : ""),
     each.parts.map((part, p) => [
-      each.is_cut ? section(`Lines ${part.line} to ${part.end}: ${part.says}`, counters(part.counters), strip(part.history, each)) : [],
+      each.is_cut ? section(`${part.line === part.end ? `Line ${part.line}` : `Lines ${part.line} to ${part.end}`}: ${part.says}`, counters(part.counters), strip(part.history, each)) : [],
       section("Why some runs were imperative", part.reasons.map(reasonBox)),
       part.graphs.map((_, g) => graphBox(graphs.find((one) => one.f === number && one.p === p && one.number === g + 1))),
     ]),
@@ -281,7 +290,7 @@ function speedOf(each) {
 
 function counters(told, isCut = false) {
   const rows = [
-    ["calls", told.calls], ["as a graph", told.hits], ["profiled", told.profiled], ["missed", told.misses],
+    [isCut ? "calls before the cut" : "calls", told.calls], [isCut ? "runs of parts as graphs" : "as a graph", told.hits], ["profiled", told.profiled], ["missed", told.misses],
     ["left", told.aborts], ["relaxations", told.relaxations], ["graphs made", told.generated],
     ["left alone", told.bypassed], ["in Python for good", told.passed],
   ].filter(([what, count]) => count || (what === "as a graph" && !isCut));
@@ -403,7 +412,7 @@ function memory(graph) {
   if (!graph.memory.length) return h("p", { class: "faint" }, graph.order.length
     ? "Nothing lies in the arena: all results leave the graph, or are written in place."
     : "No run has followed a plan yet.");
-  const width = 440, height = 240, left = 62, bottom = 18, top = 6;
+  const width = 440, height = Math.min(240, 80 + 16 * graph.memory.length), left = 62, bottom = 18, top = 6;
   const steps = Math.max(graph.order.length, 1);
   const x = (step) => left + ((width - left) * step) / steps;
   const y = (offset) => height - bottom - ((height - bottom - top) * offset) / Math.max(graph.arena_bytes, 1);

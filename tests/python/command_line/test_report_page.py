@@ -68,6 +68,7 @@ def test_page_is_whole_and_refers_to_nothing_outside(parsed, written):
     [
         ("graph", "graph"),
         ("inlined", "graph"),
+        ("called by a part", "graph"),
         ("assumed", "assumed"),
         ("co-executed", "co-executed"),
         ("imperative", "imperative"),

@@ -35,8 +35,13 @@ for step in range(40):
     loss.backward()
     optimizer.step()
 
+
+def doubled(x):
+    return x * 2  # called by a part
+
+
 for step in range(40):
-    y = torch.randn(5, 3) * 2 + step
+    y = doubled(torch.randn(5, 3)) + step
     gc.collect(0)  # cut
     z = (y * y).sum(0).exp()
 
