@@ -98,6 +98,9 @@ def report(f: Any, file: str | os.PathLike[str]) -> None:
             process that was converted.
         file: Where to write it; what is there is replaced.
 
+    Returns:
+        Nothing.
+
     Raises:
         TypeError: `f` was not converted.
         OSError: The file can't be written.
