@@ -37,6 +37,7 @@ from .notebook import (  # noqa: F401  (%load_ext torchjanus)
     unload_ipython_extension,
 )
 from .settings import options
+from .timeline import trace
 
 __version__ = "0.1.0"
 
@@ -56,4 +57,5 @@ __all__ = [
     "stop_fuse",
     "stop_grad",
     "synchronize",
+    "trace",
 ]

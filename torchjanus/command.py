@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from . import (
     reasons,
     spawned,
     text_report,
+    timeline,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +42,22 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--version", action="version", version=f"torchjanus {__version__}")
     commands = whole.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run a script, unchanged")
+    _add_reports(run)
+    _add_data_parallel(run)
+    run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
+    run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
+    run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
+    explain = commands.add_parser("explain", help="say what the code of a reason means")
+    explain.add_argument(
+        "code",
+        metavar="CODE",
+        nargs="?",
+        help="as in reports, heap_write; without it all are listed",
+    )
+    return whole
+
+
+def _add_reports(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--explain",
         action="store_true",
@@ -60,18 +77,13 @@ def parser() -> argparse.ArgumentParser:
         help="at the end, write a page (HTML) with the source, line by line, and all graphs; of several ranks each "
         "writes its own: r.rank1.html for r.html",
     )
-    _add_data_parallel(run)
-    run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
-    run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
-    run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
-    explain = commands.add_parser("explain", help="say what the code of a reason means")
-    explain.add_argument(
-        "code",
-        metavar="CODE",
-        nargs="?",
-        help="as in reports, heap_write; without it all are listed",
+    run.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="at the end, write what happened when as JSON, for chrome://tracing and ui.perfetto.dev; of several ranks "
+        "each writes its own",
     )
-    return whole
 
 
 def _add_data_parallel(run: argparse.ArgumentParser) -> None:
@@ -139,12 +151,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     parallel = _start_data_parallel(options)  # first: it may start Python once more
     process, start = os.getpid(), time.perf_counter()
-    page = options.report and ranks.own_file(options.report).absolute()
     stats, folder = options.stats and ranks.own_file(options.stats), None
     if stats is None and options.explain:
         folder = tempfile.mkdtemp(prefix="torchjanus")
         stats = Path(folder, "stats")
     files = children.StatsFiles(stats) if stats else None
+    outputs = _outputs(options, start)
     try:
         with parallel or contextlib.nullcontext():
             code = _run(options.script, options.arguments, stats, is_module=options.module)
@@ -159,8 +171,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stderr.write(
                 f"{ranks.headline()}{shared}{told}\n"
             )  # at once: other ranks write, too
-        if page is not None and os.getpid() == process:
-            _write_page(page, options.script, time.perf_counter() - start)
+        if os.getpid() == process:
+            for file, write in outputs.items():
+                _write(file, write)
         if files:
             files.write()
         if folder is not None and os.getpid() == process:  # a forked process leaves by here, too
@@ -170,17 +183,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _write_page(file: Path, script: str, seconds: float) -> None:
+def _write(file: Path, write: Callable[[], None]) -> None:
     """The program has run, so what fails here is told and changes nothing else."""
-    from . import page
-
     try:
-        details = _core.all_details()
-        page.write(file, details, Path(script).name, text_report.summary_of(details, seconds))
+        write()
     except OSError as error:
         print(f"torchjanus: can't write {file}: {error.strerror}", file=sys.stderr)
     except Exception as error:
-        text_report.internal_error("the page of the report", error)
+        text_report.internal_error(f"{file} could not be made", error)
+
+
+def _outputs(options: argparse.Namespace, start: float) -> dict[Path, Callable[[], None]]:
+    """What writes the files that are asked for at the end. The timeline begins."""
+    title, outputs = Path(options.script).name, {}
+
+    def own(file: Path) -> Path:
+        return ranks.own_file(file).absolute()  # the program may change the folder
+
+    def write_page() -> None:
+        from . import page  # late: who asks for no page needs none of it
+
+        details = _core.all_details()
+        summary = text_report.summary_of(details, time.perf_counter() - start)
+        page.write(report, details, title, summary)
+
+    report = options.report and own(options.report)
+    if report is not None:
+        outputs[report] = write_page
+    if options.trace is not None:
+        file = own(options.trace)
+        timeline.begin()
+        outputs[file] = lambda: timeline.write(file, title)
+    return outputs
 
 
 def _explain(code: str | None) -> int:

@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "base/policy.h"
 #include "base/steady_time.h"
+#include "base/timeline.h"
 #include "execute/values/container.h"
 #include "graph/annotated_text.h"
 #include "graph/functions.h"
@@ -169,6 +170,7 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   for (const graph::Value* value : generated.graph.inputs())
     entry->input_kinds_.push_back(value->type.kind);
   entry->result_count_ = generated.graph.results().size();
+  const std::string graph_name = generated.graph.name();
 
   const double start = now();
   const ops::DefaultDtype scope(generated.environment.default_dtype);
@@ -189,7 +191,12 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   entry->program_ =
       execute::Program::compile(std::move(graph), *library(),
                                 object_heap(std::move(generated.objects)), generated.shown_results);
-  entry->times_ = {optimised - start, now() - optimised};
+  const double compiled = now();
+  entry->times_ = {optimised - start, compiled - optimised};
+  if (Timeline::is_kept()) {
+    Timeline::add("optimise", graph_name, start / 1e3, optimised / 1e3);
+    Timeline::add("compile", graph_name, optimised / 1e3, compiled / 1e3);
+  }
 
   entry->bind(generated, call, death_callback(entry).get());
   return entry;

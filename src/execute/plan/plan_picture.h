@@ -21,6 +21,8 @@ struct PlanPicture {
   /// The nodes of the instructions; null where one belongs to none.
   std::vector<const graph::Node*> order;
   std::vector<PieceOfMemory> memory;
+  /// By step of the plan: the node that it belongs to; null: it belongs to none.
+  std::vector<const graph::Node*> steps;
 };
 
 }  // namespace janus::execute

@@ -163,6 +163,7 @@ class Planner {
 
   void step(Step::Kind kind, size_t index) {
     plan_.steps.push_back({kind, static_cast<uint32_t>(index)});
+    plan_.picture.steps.push_back(emitted_);
   }
 
   void emit() {
@@ -174,6 +175,7 @@ class Planner {
     for (const size_t position : certain_.looked_at) step(Step::Kind::look, position);
     plan_.first_write = plan_.steps.size();
     emit(certain_.begin, end);
+    emitted_ = nullptr;
     emit_late_copies();
     for (const auto& [cell, value] : memory_.leaving().commits) emit_copy(cell, value);
     for (uint32_t slot = 0; slot < frame_.slots.size(); ++slot)
@@ -189,6 +191,7 @@ class Planner {
 
   void emit(size_t begin, size_t end) {
     for (size_t i = begin; i < end;) {
+      emitted_ = instructions_[i].node;
       if (instructions_[i].action == Action::kernel) {
         std::vector<Plan::Call> calls = calls_together(i, end);
         const size_t first = std::exchange(i, i + calls.size());
@@ -517,7 +520,8 @@ class Planner {
   const Lifetimes lifetimes_;
   const CertainPart certain_;
   const MemoryPlan memory_;
-  std::set<uint32_t> permanent_;  // slots whose tensors belong to the plan
+  const graph::Node* emitted_ = nullptr;  ///< what steps are being made for
+  std::set<uint32_t> permanent_;          // slots whose tensors belong to the plan
   // While steps are emitted:
   std::vector<OpenSide> open_sides_;
   std::set<uint32_t> allocated_;  // in the certain part
