@@ -1,5 +1,5 @@
 // What became of a function's calls, over time: the counters at some of the calls. The first calls
-// are all there; of the later ones ever fewer, evenly, so that it stays small.
+// are all there; of the later ones ever fewer, at about equal distances, so that it stays small.
 #pragma once
 
 #include <cstddef>

@@ -463,7 +463,16 @@ function showOverview() {
 /** The ten lines; those that are set in are about the first one. */
 function summary() {
   return h("ul", { class: "plain summary" }, data.summary.map((line) =>
-    h("li", { style: `padding-left:${indentation(line) * 5}px` }, line.trim())));
+    h("li", { style: `padding-left:${indentation(line) * 5}px` }, withLinks(line.trim()))));
+}
+
+/** A text with its places, as "models/net.py:12", as links. */
+function withLinks(text) {
+  return text.split(/([\w./-]+:\d+)/).map((part) => {
+    const [, path, line] = /^([\w./-]+):(\d+)$/.exec(part) ?? [];
+    const file = path ? data.files.findIndex((each) => `/${each.path}`.endsWith(`/${path}`)) : -1;
+    return file >= 0 && lineElement([file, line]) ? link([file, line], part) : part;
+  });
 }
 
 function showFunctions() {
@@ -520,6 +529,12 @@ function follow() {
   const bottom = isNarrow.matches ? panel.getBoundingClientRect().top : around.bottom;
   choose(element, box.top < around.top || box.bottom > bottom);
 }
+
+document.querySelector("h1 a").addEventListener("click", (event) => {
+  event.preventDefault();
+  history.replaceState(null, "", "#");
+  showOverview();
+});
 
 source.addEventListener("click", (event) => {
   const line = event.target.closest(".l");

@@ -101,6 +101,23 @@ def test_page_is_used_by_keyboard(browser, written):
     assert browser.run(heading) == f"program.py:{line_of('cut')}"
 
 
+def test_overview_is_shown_where_there_is_one_column(browser, written):
+    browser.size(400)
+    browser.open(written)
+    shown = "getComputedStyle(document.querySelector('aside')).display"
+    assert browser.run(shown) == "none"
+    browser.run("document.querySelector('h1 a').click()")
+    assert browser.run(shown) == "block"
+    assert browser.run("document.querySelector('aside h2').textContent") == "The run"
+    assert browser.complaints() == []
+
+
+def test_places_of_the_summary_are_links(browser, written):
+    browser.open(written)
+    links = "[...document.querySelectorAll('.summary a')].map((each) => each.getAttribute('href'))"
+    assert all(each.startswith("#program.py:") for each in browser.run(links))
+
+
 def test_search_finds_reasons_shapes_and_lines(browser, written):
     browser.size(1280)
     browser.open(written)
