@@ -66,4 +66,9 @@ void Timeline::add(const char* category, std::string name, double start, double 
     ++kept()->left_out;
 }
 
+void TimelineSpan::end() const {
+  if (Timeline::is_kept())
+    Timeline::add(category_, std::string(name_), start_, steady_seconds(), details);
+}
+
 }  // namespace janus

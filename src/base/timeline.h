@@ -38,17 +38,16 @@ class Timeline {
   static std::atomic<bool> is_kept_;
 };
 
-/// Notes the time from its construction to its destruction.
+/// Notes the time from its construction to its destruction. `name` must live longer.
 class TimelineSpan {
  public:
-  TimelineSpan(const char* category, std::string_view name) : category_(category) {
-    if (!Timeline::is_kept()) return;
-    name_ = name;
-    start_ = steady_seconds();
+  TimelineSpan(const char* category, std::string_view name) : category_(category), name_(name) {
+    if (Timeline::is_kept()) [[unlikely]]
+      start_ = steady_seconds();
   }
   ~TimelineSpan() {
-    if (start_ >= 0 && Timeline::is_kept())
-      Timeline::add(category_, std::move(name_), start_, steady_seconds(), details);
+    if (start_ >= 0) [[unlikely]]
+      end();
   }
   TimelineSpan(const TimelineSpan&) = delete;
   TimelineSpan& operator=(const TimelineSpan&) = delete;
@@ -56,8 +55,10 @@ class TimelineSpan {
   const char* details = "";  ///< a literal
 
  private:
+  void end() const;
+
   const char* category_;
-  std::string name_;
+  std::string_view name_;
   double start_ = -1;
 };
 

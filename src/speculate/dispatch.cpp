@@ -152,10 +152,8 @@ std::optional<double> time_for_graph(bool is_part) {
 std::optional<Mismatch> checked(const Entry& entry, const Call& call,
                                 const Environment& environment,
                                 std::vector<python::Object>& captured) {
-  TimelineSpan span("guards", "guards");
-  auto mismatch = entry.guards().check(call, environment, captured);
-  if (mismatch) span.details = "do not hold";
-  return mismatch;
+  const TimelineSpan span("guards", "guards");
+  return entry.guards().check(call, environment, captured);
 }
 
 class Flag {
@@ -228,7 +226,8 @@ Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
 
 Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& committed) {
   if (is_disabled_) return {};
-  if (history_.wants(counters_.calls)) history_.note(counters_.calls, now(), progress());
+  if (history_.wants(counters_.calls)) [[unlikely]]
+    history_.note(counters_.calls, now(), progress());
   ++counters_.calls;
   if (fallback_) fall_back(Reason(*fallback_));
   if (generator() == nullptr || !has_tensor_access()) {
@@ -396,7 +395,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
   const double start = now();
   const auto failure = entry->run(std::move(captured), locks, result, committed);
   const double taken = now() - start;
-  if (Timeline::is_kept())
+  if (Timeline::is_kept()) [[unlikely]]
     Timeline::add("graph", name_, start / 1e3, (start + taken) / 1e3, failure ? "left" : "");
   durations_.running += taken;
   graph_runs.milliseconds += taken;
@@ -901,7 +900,7 @@ void Dispatcher::profile_finished(double milliseconds) {
   has_ever_met_tensors_ |= tensors != 0;
   account.end_profiled_run(tensors);
   durations_.profiling += milliseconds;
-  if (Timeline::is_kept()) {
+  if (Timeline::is_kept()) [[unlikely]] {
     const double end = steady_seconds();
     Timeline::add("profile", name_, end - milliseconds / 1e3, end);
   }
@@ -919,7 +918,7 @@ Dispatcher::PythonRun::~PythonRun() {
   const double in_graphs = graph_runs.milliseconds - in_graphs_;
   ++dispatcher_.in_python_.runs;
   dispatcher_.in_python_.milliseconds += std::max(0.0, now() - start_ - in_graphs);
-  if (Timeline::is_kept())
+  if (Timeline::is_kept()) [[unlikely]]
     Timeline::add("python", dispatcher_.name_, start_ / 1e3, steady_seconds());
 }
 
@@ -992,7 +991,7 @@ Reason Dispatcher::located(Reason reason) const {
 void Dispatcher::note(Reason unlocated) {
   Reason reason = located(std::move(unlocated));
   record(reason.code, reason.details);
-  if (Timeline::is_kept()) {
+  if (Timeline::is_kept()) [[unlikely]] {
     const double time = steady_seconds();
     Timeline::add("reason", reason.code_name(), time, time, reason.describe());
   }
