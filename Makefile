@@ -10,7 +10,7 @@ PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev l
 JOBS     ?= $(shell nproc)
 BENCHMARKS := programs overheads ablation coexecution coexecution_later lazy_ablation distributed growth threads recurrent kernels state oracles
 
-.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page reasons-page pictures demo data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
 
 all: build
 
@@ -229,6 +229,14 @@ bench-page:
 # docs/api.md, of the docstrings.
 api-page: build
 	$(BIN)/python tools/api_page.py
+
+# docs/reasons.md, of what is written about each code.
+reasons-page: build
+	$(BIN)/python tools/reasons_page.py
+
+# docs/pictures, by Debian's chromium, which `make packages` doesn't install.
+pictures: build
+	$(BIN)/python tools/pictures.py
 
 demo: build
 	$(BIN)/python examples/demo.py

@@ -33,7 +33,11 @@ COMMAND = """\
 ## The command line
 
 ```
-{help}
+{run}
+```
+
+```
+{explain}
 ```
 """
 
@@ -121,12 +125,13 @@ def spaced(lines: list[str]) -> Iterator[str]:
 
 
 def command_line() -> str:
-    """The help of `torchjanus run`, at one width everywhere."""
+    """The help of each command, at one width everywhere."""
     os.environ["COLUMNS"] = "100"
     (commands,) = (
         each for each in command.parser()._actions if isinstance(each, argparse._SubParsersAction)
     )
-    return COMMAND.format(help=commands.choices["run"].format_help().strip())
+    helps = {name: each.format_help().strip() for name, each in commands.choices.items()}
+    return COMMAND.format(**helps)
 
 
 def main() -> None:

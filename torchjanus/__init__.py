@@ -29,7 +29,7 @@ from . import (
     views,  # noqa: F401
 )
 from ._core import Function, Region
-from .convert import explain, function, graph, stats
+from .convert import explain, function, graph, report, stats
 from .inline import code
 from .lazy_execution import fetch, lazy, synchronize
 from .meta import stop_fuse, stop_grad
@@ -38,6 +38,7 @@ from .notebook import (  # noqa: F401  (%load_ext torchjanus)
     unload_ipython_extension,
 )
 from .settings import options
+from .timeline import trace
 
 __version__ = "0.1.0"
 
@@ -52,8 +53,10 @@ __all__ = [
     "lazy",
     "meta",
     "options",
+    "report",
     "stats",
     "stop_fuse",
     "stop_grad",
     "synchronize",
+    "trace",
 ]

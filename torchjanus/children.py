@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from . import _core, report
+from . import _core, text_report
 from .snapshots import Snapshot
 
 
@@ -47,7 +47,7 @@ class StatsFiles:
 
     @staticmethod
     def _write(file: Path, family: dict[str, Any]) -> None:
-        file.write_text(json.dumps(report.stats_all() | family, indent=1))
+        file.write_text(json.dumps(text_report.stats_all() | family, indent=1))
 
     def told_by_children(self) -> dict[int, list[Snapshot]]:
         """What was converted in the processes that ended before this one, by their numbers; theirs, too."""

@@ -1,4 +1,5 @@
-"""The command line: `torchjanus run [--explain] SCRIPT ARGS…` runs a script with its loops as graphs."""
+"""The command line: `torchjanus run SCRIPT ARGS…` runs a script with its loops as graphs, `torchjanus explain CODE`
+says what a reason means."""
 
 import argparse
 import contextlib
@@ -10,11 +11,22 @@ import sys
 import tempfile
 import time
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import __version__, child_program, children, importing, ranks, report, spawned
+from . import (
+    __version__,
+    _core,
+    child_program,
+    children,
+    importing,
+    ranks,
+    reasons,
+    spawned,
+    text_report,
+    timeline,
+)
 
 if TYPE_CHECKING:
     from . import data_parallel
@@ -30,6 +42,22 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--version", action="version", version=f"torchjanus {__version__}")
     commands = whole.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run a script, unchanged")
+    _add_reports(run)
+    _add_data_parallel(run)
+    run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
+    run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
+    run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
+    explain = commands.add_parser("explain", help="say what the code of a reason means")
+    explain.add_argument(
+        "code",
+        metavar="CODE",
+        nargs="?",
+        help="as in reports, heap_write; without it all are listed",
+    )
+    return whole
+
+
+def _add_reports(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--explain",
         action="store_true",
@@ -42,11 +70,20 @@ def parser() -> argparse.ArgumentParser:
         help="at the end, write counters as JSON; a process that the program starts writes FILE.<its number>, and "
         "of several ranks each writes its own: s.rank1.json for s.json",
     )
-    _add_data_parallel(run)
-    run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
-    run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
-    run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
-    return whole
+    run.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="at the end, write a page (HTML) with the source, line by line, and all graphs; of several ranks each "
+        "writes its own: r.rank1.html for r.html",
+    )
+    run.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="at the end, write what happened when as JSON, for chrome://tracing and ui.perfetto.dev; of several ranks "
+        "each writes its own",
+    )
 
 
 def _add_data_parallel(run: argparse.ArgumentParser) -> None:
@@ -96,12 +133,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Those of the command line behind its name; by default the process's.
 
     Returns:
-        The exit code: the script's own, 1 after an exception of the script, 2 if it can't be read.
+        The exit code: the script's own, 1 after an exception of the script, 2 if it can't be read; 2 for a code that
+        doesn't exist.
 
     Raises:
         SystemExit: The script's own, or for a wrong command line.
     """
     options = parser().parse_args(arguments)
+    if options.command == "explain":
+        return _explain(options.code)
     if options.data_parallel and not ranks.are_launched():
         print(
             "torchjanus: --data-parallel: RANK and WORLD_SIZE are not set; start it by a launcher: "
@@ -116,6 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = tempfile.mkdtemp(prefix="torchjanus")
         stats = Path(folder, "stats")
     files = children.StatsFiles(stats) if stats else None
+    outputs = _outputs(options, start)
     try:
         with parallel or contextlib.nullcontext():
             code = _run(options.script, options.arguments, stats, is_module=options.module)
@@ -125,11 +166,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.explain and files:
             sys.stdout.flush()
             took = time.perf_counter() - start
-            told = report.explain_all(took, files.told_by_children())
+            told = text_report.explain_all(took, files.told_by_children())
             shared = parallel.report() if parallel else ""
             sys.stderr.write(
                 f"{ranks.headline()}{shared}{told}\n"
             )  # at once: other ranks write, too
+        if os.getpid() == process:
+            for file, write in outputs.items():
+                _write(file, write)
         if files:
             files.write()
         if folder is not None and os.getpid() == process:  # a forked process leaves by here, too
@@ -137,6 +181,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == _INTERRUPTED:
         child_program.end_interrupted()
     return code
+
+
+def _write(file: Path, write: Callable[[], None]) -> None:
+    """The program has run, so what fails here is told and changes nothing else."""
+    try:
+        write()
+    except OSError as error:
+        print(f"torchjanus: can't write {file}: {error.strerror}", file=sys.stderr)
+    except Exception as error:
+        text_report.internal_error(f"{file} could not be made", error)
+
+
+def _outputs(options: argparse.Namespace, start: float) -> dict[Path, Callable[[], None]]:
+    """What writes the files that are asked for at the end. The timeline begins."""
+    title, outputs = Path(options.script).name, {}
+
+    def own(file: Path) -> Path:
+        return ranks.own_file(file).absolute()  # the program may change the folder
+
+    def write_page() -> None:
+        from . import page  # late: who asks for no page needs none of it
+
+        details = _core.all_details()
+        summary = text_report.summary_of(details, time.perf_counter() - start)
+        page.write(report, details, title, summary)
+
+    report = options.report and own(options.report)
+    if report is not None:
+        outputs[report] = write_page
+    if options.trace is not None:
+        file = own(options.trace)
+        timeline.begin()
+        outputs[file] = lambda: timeline.write(file, title)
+    return outputs
+
+
+def _explain(code: str | None) -> int:
+    """Prints what is known of a code, or of all; 2 if there is no such code."""
+    text = reasons.overview() if code is None else reasons.explained(code)
+    if text is not None:
+        print(text)
+        return 0
+    near = reasons.near(code or "")
+    hint = f"near: {', '.join(near)}" if near else "`torchjanus explain` lists all"
+    print(f"torchjanus: there is no reason {code!r}; {hint}", file=sys.stderr)
+    return 2
 
 
 def _run(name: str, arguments: Sequence[str], stats: Path | None, *, is_module: bool) -> int:

@@ -1,11 +1,13 @@
 """`function` and what can be asked of its results."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import torch
 
-from . import report
+from . import _core, text_report
 from ._core import Function, Region
 
 T = TypeVar("T")
@@ -81,7 +83,36 @@ def explain(f: Any = None) -> str:
     Raises:
         TypeError: `f` was not converted.
     """
-    return report.explain_all() if f is None else report.explain(converted(f))
+    return text_report.explain_all() if f is None else text_report.explain(converted(f))
+
+
+def report(f: Any, file: str | os.PathLike[str]) -> None:
+    """Writes what `explain` tells, and more, as a page: one HTML file that needs no network and no server.
+
+    Lines are marked as in `explain`. A click, or Enter, on a line shows what was assumed there, shapes and dtypes,
+    reasons with what to do about them, and the kernels that it became. For each function there are its calls over time
+    and its graphs: operators, assumptions, fused groups with the bytes that they save, and the plan of the memory.
+
+    Args:
+        f: What `function` gave: a `Function`, a converted module, or a method that is one. None: everything in the
+            process that was converted.
+        file: Where to write it; what is there is replaced.
+
+    Returns:
+        Nothing.
+
+    Raises:
+        TypeError: `f` was not converted.
+        OSError: The file can't be written.
+    """
+    from . import page  # late: who asks for no page needs none of it
+
+    if f is None:
+        details = _core.all_details()
+        page.write(Path(file), details, "torchjanus", text_report.summary_of(details))
+    else:
+        details = [converted(f)._details()]
+        page.write(Path(file), details, details[0]["name"], text_report.summary_of(details))
 
 
 def graph(f: Any) -> str:
@@ -96,7 +127,7 @@ def graph(f: Any) -> str:
     Raises:
         TypeError: `f` was not converted.
     """
-    return report.graph(converted(f))
+    return text_report.graph(converted(f))
 
 
 def stats(f: Any = None) -> dict[str, Any]:
@@ -133,4 +164,4 @@ def stats(f: Any = None) -> dict[str, Any]:
     Raises:
         TypeError: `f` was not converted.
     """
-    return report.stats_all() if f is None else converted(f).stats()
+    return text_report.stats_all() if f is None else converted(f).stats()

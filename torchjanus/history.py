@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import __version__, _core, report
+from . import __version__, _core, text_report
 
 _KIND = "history"
 _MOST = 500  # functions and regions that are kept of a program
@@ -51,7 +51,7 @@ class History:
         """Writes what this process has found out, beside what it did not try again. In the child of a fork: no-op."""
         if _core.conversion_account() is None or os.getpid() != self.process:
             return
-        for each in report.stats_all()["functions"]:
+        for each in text_report.stats_all()["functions"]:
             for key, run in _tried(each):
                 self.regions.pop(key, None)  # the newest stand last
                 self.regions[key] = run

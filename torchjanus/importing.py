@@ -8,7 +8,7 @@ import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import _core, installed, report, script
+from . import _core, installed, script, text_report
 
 
 def compile_source(source: bytes, file: str) -> types.CodeType:
@@ -19,7 +19,7 @@ def compile_source(source: bytes, file: str) -> types.CodeType:
     except SyntaxError as error:
         raise error.with_traceback(None) from None
     except Exception as error:
-        report.internal_error(f"{file} could not be rewritten", error)
+        text_report.internal_error(f"{file} could not be rewritten", error)
         return compile(source, file, "exec", dont_inherit=True)
     finally:
         _core.spend(1e3 * (time.thread_time() - start))

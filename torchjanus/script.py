@@ -11,7 +11,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 
-from . import _core, report
+from . import _core, text_report
 from .regions import (
     FUNCTIONS,
     LOOPS,
@@ -57,7 +57,7 @@ def compile_tree(
         with _collector_paused():
             return _with_regions(tree, file, compiled, original)
     except Exception as error:
-        report.internal_error(f"{file} could not be rewritten", error)
+        text_report.internal_error(f"{file} could not be rewritten", error)
         return original
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from . import _core
+from . import _core, reasons
 from .snapshots import (
     Snapshot,
     cuts,
@@ -20,36 +20,6 @@ MOST_LINES = 10
 _MOST_COSTS = 3
 _LEAST_SHARE = 0.005  # of the time, of a cost that is worth a line
 _LONGEST_LINE = 160
-
-# What to try, by the code of the reason.
-HINTS = {
-    "no_source": "define the function in a file; exec, C and deleted files leave no source to convert",
-    "generator": "decorate the function that uses what the generator yields, not the generator",
-    "statement": "move the statement in front of the loop or out of the function",
-    "expression": "write it in another way (docs/conversion.md lists what is converted), or compute it before",
-    "unknown_callable": "call it after the loop, or only every so many steps",
-    "unsupported_argument": "give the call plainer arguments: literals, numbers or tensors",
-    "heap_write": "keep the value in a variable, return it, and assign it after the call",
-    "dynamic_control": "choose with torch.where in place of the branch, or test before the step",
-    "dynamic_value": "let the value stay the same from call to call, or make it a number or a tensor",
-    "unsupported_tensor": "use dense tensors on the CPU here, or convert this one before the step",
-    "shape_mismatch": "look at the sizes on this line: torch would refuse them as well",
-    "autograd": "call backward() in the function that computes the loss, and detach() what needs no gradient",
-    "hook": "remove the hook, or do its work in the step",
-    "optimizer": "use an optimizer of torch.optim, and let gradients have none of their own",
-    "communication": "keep communication between processes in one place: what stands around it has graphs",
-    "limit": "decorate a smaller function with @torchjanus.function: one step, not the loop around it",
-    "no_tensor_work": "nothing: without tensor operations there is nothing to convert",
-    "would_raise": "test for the case before, where now an exception tells it",
-    "mode_active": "run without the debugger, profiler, coverage tool or mode that is named",
-    "internal_error": "report it with the function's source: this is a fault of torchjanus",
-    "guard_failed": "keep what is named the same from call to call, or make it a tensor",
-    "branch_changed": "nothing if it is rare; else choose with torch.where in place of the branch",
-    "kind_changed": "give objects of the same classes in all calls, or call one function for each class",
-    "overflow": "use floats, or keep the number below 64 bits",
-    "operation_failed": "look at the operator's message: torch may refuse the same values",
-    "unstable": "keep what is named the same from call to call: it changes too often for graphs",
-}
 
 
 @dataclass
@@ -185,7 +155,7 @@ def _costliest(snapshots: list[Snapshot], seconds: float | None, most_lines: int
         lines.append(
             f"  {number}. {_place(cost)}: {_price(cost, seconds)}: [{cost.code}] {cost.sentence}"
         )
-        lines.append(f"     try: {HINTS.get(cost.code, HINTS['expression'])}")
+        lines.append(f"     try: {reasons.remedy(cost.code)}")
     return lines
 
 
@@ -228,11 +198,11 @@ def _costs(snapshot: Snapshot) -> Iterator[_Cost]:
 
 def _cost_of_calls(part: Snapshot) -> _Cost | None:
     """Of the calls that ran in Python, beside those that were profiled or waited for a graph."""
-    reasons = [reason for reason in part["reasons"] if reason["code"] != "no_tensor_work"]
+    noted = [reason for reason in part["reasons"] if reason["code"] != "no_tensor_work"]
     runs = _calls_in_python(part)
-    if not reasons or not runs or part["holds_graphs"]:
+    if not noted or not runs or part["holds_graphs"]:
         return None
-    reason = max(reversed(reasons), key=lambda reason: reason["count"])
+    reason = max(reversed(noted), key=lambda reason: reason["count"])
     cost = _Cost(
         reason["file"] or part["file"], reason["line"] or part["line"],
         reason["code"], reason["sentence"], runs,
@@ -289,7 +259,10 @@ def why_nothing(
         names = sorted(
             reason["sentence"] for each in called for reason in each["reasons"] if reason["code"] == "mode_active"
         )  # fmt: skip
-        yield f"{bypassed} of {calls} calls were left alone: {names[0]}", HINTS["mode_active"]
+        yield (
+            f"{bypassed} of {calls} calls were left alone: {names[0]}",
+            reasons.remedy("mode_active"),
+        )
     elif not snapshots:
         yield (
             "no loop or function with backward() or an evaluation was found in the program's own files",
@@ -360,7 +333,7 @@ def _why_not_found(watch: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
         yield (
             "a debugger, profiler or coverage tool was active each time that calls were to be watched "
             f"({watch['blocked']} times)",
-            HINTS["mode_active"],
+            reasons.remedy("mode_active"),
         )
     elif not watch["windows"]:
         yield (

@@ -11,6 +11,7 @@
 #include "base/policy.h"
 #include "base/quiet_thread.h"
 #include "base/thread_time.h"
+#include "base/timeline.h"
 
 namespace janus {
 
@@ -104,6 +105,7 @@ bool BackgroundWork::is_done() {
 }
 
 void BackgroundWork::do_next() {
+  const TimelineSpan span("background", "compile a kernel");
   size_t done = done_.load();
   const double start = thread_seconds();
   try {

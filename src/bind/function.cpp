@@ -19,6 +19,7 @@
 #include "bind/co_execution.h"
 #include "bind/converted_functions.h"
 #include "bind/cut_function.h"
+#include "bind/picture.h"
 #include "bind/profiled.h"
 #include "bind/region.h"
 #include "bind/snapshot.h"
@@ -456,6 +457,9 @@ PyObject* stats(PyObject* object, PyObject* /*unused*/) {
 PyObject* snapshot(PyObject* object, PyObject* /*unused*/) {
   return told(as_function(object), snapshot_of);
 }
+PyObject* details(PyObject* object, PyObject* /*unused*/) {
+  return told(as_function(object), details_of);
+}
 PyObject* explain(PyObject* object, PyObject* /*unused*/) { return render("explain", object); }
 PyObject* graph_text(PyObject* object, PyObject* /*unused*/) { return render("graph", object); }
 
@@ -492,6 +496,8 @@ PyMethodDef methods[] = {
 It has what `stats` gives, and `cache`, a list of the graphs with their assumptions, lines and texts.
 Its keys may change between versions.
 )"},
+    {"_details", details, METH_NOARGS,
+     "The same with places, kernels, memory and calls over time (`torchjanus.report`)."},
     {"_open_account", open_account, METH_NOARGS,
      "Nobody has asked for the conversion: the account of the process pays."},
     {"__reduce_ex__", reduce, METH_O, nullptr},

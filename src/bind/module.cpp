@@ -10,10 +10,12 @@
 
 #include "base/conversion_account.h"
 #include "base/options.h"
+#include "base/timeline.h"
 #include "bind/co_execution_scope.h"
 #include "bind/entry_points.h"
 #include "bind/function.h"
 #include "bind/lazy.h"
+#include "bind/picture.h"
 #include "bind/region.h"
 #include "bind/snapshot.h"
 #include "bind/startup.h"
@@ -45,6 +47,16 @@ nb::list all_told(speculate::Dispatcher::Describe describe) {
 
 nb::list all_stats() { return all_told(bind::stats_of); }
 nb::list all_snapshots() { return all_told(bind::snapshot_of); }
+nb::list all_details() { return all_told(bind::details_of); }
+
+/// Category, name, details, start, end and thread of each event.
+nb::list end_timeline() {
+  nb::list all;
+  for (const Timeline::Event& each : Timeline::end())
+    all.append(
+        nb::make_tuple(each.category, each.name, each.details, each.start, each.end, each.thread));
+  return all;
+}
 
 nb::object seconds_until_first_graph() {
   const double seconds = speculate::Dispatcher::seconds_until_first_graph();
@@ -148,6 +160,11 @@ NB_MODULE(_core, module) {
   module.def("keep", keep, nb::arg("kind"), nb::arg("key"), nb::arg("object"));
   module.def("all_stats", all_stats, "stats() of each function and region of the process.");
   module.def("all_snapshots", all_snapshots, "snapshot() of each function and region.");
+  module.def("all_details", all_details, "_details() of each function and region.");
+  module.def("begin_timeline", Timeline::begin, nb::arg("most"),
+             "From now on events are kept, until there are so many.");
+  module.def("end_timeline", end_timeline, "Ends that, and gives the events.");
+  module.def("left_out_of_timeline", Timeline::left_out, "How many there were beyond those.");
   module.def("seconds_until_first_graph", seconds_until_first_graph,
              "From the first profile run to the first graph run; None before.");
   module.def("reason_codes", speculate::reason_codes, "All reason codes.");

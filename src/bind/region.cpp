@@ -41,6 +41,7 @@
 #include "bind/co_execution_scope.h"
 #include "bind/cut_function.h"
 #include "bind/cuts.h"
+#include "bind/picture.h"
 #include "bind/snapshot.h"
 #include "bind/statement_results.h"
 #include "python/type_slots.h"
@@ -839,6 +840,9 @@ PyObject* expect_to_vary(PyObject* object, PyObject* variable) {
 PyObject* stats(PyObject* object, PyObject* /*unused*/) {
   return guarded([&] { return told(state_of(object), stats_of).release(); });
 }
+PyObject* details(PyObject* object, PyObject* /*unused*/) {
+  return guarded([&] { return told(state_of(object), details_of).release(); });
+}
 PyObject* snapshot(PyObject* object, PyObject* /*unused*/) {
   return guarded([&] { return told(state_of(object), snapshot_of).release(); });
 }
@@ -875,6 +879,7 @@ PyMethodDef methods[] = {
     {"graph", graph_text, METH_NOARGS, "The graphs in the cache in their textual form."},
     {"stats", stats, METH_NOARGS, "Counters, durations in milliseconds, and reasons, as a dict."},
     {"snapshot", snapshot, METH_NOARGS, "Everything that explain() renders, as a dict."},
+    {"_details", details, METH_NOARGS, "The same with what reports in HTML show."},
     {"__reduce_ex__", reduce, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -316,8 +316,9 @@ void add_spent(PyObject* dict, const char* how, const Spent& spent) {
 }
 
 PyObject* render(const char* function, PyObject* object) {
-  return guarded(
-      [&] { return nb::module_::import_("torchjanus.report").attr(function)(nb::handle(object)); });
+  return guarded([&] {
+    return nb::module_::import_("torchjanus.text_report").attr(function)(nb::handle(object));
+  });
 }
 
 }  // namespace janus::bind

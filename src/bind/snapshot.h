@@ -28,7 +28,7 @@ void add_speed(PyObject* dict, const speculate::AbMeasurement& measurement);
 void add_spent(PyObject* dict, const char* how, const Spent& spent);
 /// What the watch for entry points has seen: a new dict, or null with an exception set.
 PyObject* watch_told(const WatchReport& report);
-/// Calls torchjanus.report.<function>(object).
+/// Calls torchjanus.text_report.<function>(object).
 PyObject* render(const char* function, PyObject* object);
 
 }  // namespace janus::bind

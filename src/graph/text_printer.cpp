@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "graph/annotated_text.h"
 #include "graph/quote.h"
 #include "graph/text.h"
 
@@ -75,6 +76,11 @@ class Printer {
   }
 
   std::string take() { return std::move(text_); }
+  std::vector<const Node*> nodes_by_line() const {
+    std::vector<const Node*> nodes(static_cast<size_t>(std::ranges::count(text_, '\n')));
+    for (const auto& [node, line] : line_of_node_) nodes[line] = node;
+    return nodes;
+  }
   std::optional<size_t> line_of(const Node& node) const {
     const auto found = line_of_node_.find(&node);
     return found == line_of_node_.end() ? std::nullopt : std::optional(found->second);
@@ -171,6 +177,14 @@ std::string print(const Graph& graph, const PrintOptions& options) {
   Printer printer(options);
   printer.graph(graph);
   return printer.take();
+}
+
+AnnotatedText print_annotated(const Graph& graph) {
+  Printer printer({});
+  printer.graph(graph);
+  AnnotatedText result{.nodes = printer.nodes_by_line()};
+  result.text = printer.take();
+  return result;
 }
 
 ValueNames value_names(const Graph& graph, const PrintOptions& options) {

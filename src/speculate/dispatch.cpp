@@ -10,6 +10,7 @@
 #include "base/policy.h"
 #include "base/thread_time.h"
 #include "base/time_budget.h"
+#include "base/timeline.h"
 #include "graph/cost.h"
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
@@ -148,6 +149,13 @@ std::optional<double> time_for_graph(bool is_part) {
   return is_part ? seconds / 2 : seconds;
 }
 
+std::optional<Mismatch> checked(const Entry& entry, const Call& call,
+                                const Environment& environment,
+                                std::vector<python::Object>& captured) {
+  const TimelineSpan span("guards", "guards");
+  return entry.guards().check(call, environment, captured);
+}
+
 class Flag {
  public:
   explicit Flag(bool& flag) : flag_(flag) { flag_ = true; }
@@ -189,8 +197,10 @@ Dispatcher::State Dispatcher::state() const {
 
 Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
   bool committed = false;
+  TimelineSpan span("call", name_);
   try {
     Attempt attempt = attempt_unguarded(call, committed);
+    span.details = attempt.ran ? "as a graph" : "left to Python";
     if (attempt.otherwise == Otherwise::profile) {
       graph_runs_before_ = graph_runs;
       account.begin_profiled_run();
@@ -216,6 +226,8 @@ Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
 
 Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& committed) {
   if (is_disabled_) return {};
+  if (history_.wants(counters_.calls)) [[unlikely]]
+    history_.note(counters_.calls, now(), progress());
   ++counters_.calls;
   if (fallback_) fall_back(Reason(*fallback_));
   if (generator() == nullptr || !has_tensor_access()) {
@@ -324,7 +336,7 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
       if (!mismatch && passed_over == nullptr) passed_over = entry;
       continue;
     }
-    if (auto found = entry->guards().check(call, environment, captured)) {
+    if (auto found = checked(*entry, call, environment, captured)) {
       ++entry->misses;
       if (!mismatch) mismatch = std::move(found);
       continue;
@@ -383,6 +395,8 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
   const double start = now();
   const auto failure = entry->run(std::move(captured), locks, result, committed);
   const double taken = now() - start;
+  if (Timeline::is_kept()) [[unlikely]]
+    Timeline::add("graph", name_, start / 1e3, (start + taken) / 1e3, failure ? "left" : "");
   durations_.running += taken;
   graph_runs.milliseconds += taken;
   ++graph_runs.count;
@@ -715,6 +729,7 @@ std::optional<Generated> Dispatcher::interpret(const Call& call, std::optional<R
   }
   facts.paths.swap(paths);
   durations_.generating += now() - start;
+  if (Timeline::is_kept()) Timeline::add("generate", name_, start / 1e3, steady_seconds());
   if (auto* generated = std::get_if<Generated>(&*outcome)) return std::move(*generated);
   refusal = std::get<Reason>(std::move(*outcome));
   return std::nullopt;
@@ -885,6 +900,10 @@ void Dispatcher::profile_finished(double milliseconds) {
   has_ever_met_tensors_ |= tensors != 0;
   account.end_profiled_run(tensors);
   durations_.profiling += milliseconds;
+  if (Timeline::is_kept()) [[unlikely]] {
+    const double end = steady_seconds();
+    Timeline::add("profile", name_, end - milliseconds / 1e3, end);
+  }
   ++counters_.profiled;
   profiled_ = milliseconds;
   graph_runs_within_ = {graph_runs.milliseconds - graph_runs_before_.milliseconds,
@@ -899,6 +918,8 @@ Dispatcher::PythonRun::~PythonRun() {
   const double in_graphs = graph_runs.milliseconds - in_graphs_;
   ++dispatcher_.in_python_.runs;
   dispatcher_.in_python_.milliseconds += std::max(0.0, now() - start_ - in_graphs);
+  if (Timeline::is_kept()) [[unlikely]]
+    Timeline::add("python", dispatcher_.name_, start_ / 1e3, steady_seconds());
 }
 
 void Dispatcher::penalise(int amount, const std::string& why) {
@@ -970,6 +991,10 @@ Reason Dispatcher::located(Reason reason) const {
 void Dispatcher::note(Reason unlocated) {
   Reason reason = located(std::move(unlocated));
   record(reason.code, reason.details);
+  if (Timeline::is_kept()) [[unlikely]] {
+    const double time = steady_seconds();
+    Timeline::add("reason", reason.code_name(), time, time, reason.describe());
+  }
   for (Noted& each : reasons_) {
     if (each.reason.code != reason.code || each.reason.span.line != reason.span.line ||
         each.reason.details != reason.details)

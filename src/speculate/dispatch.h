@@ -20,6 +20,7 @@
 
 #include "base/policy.h"
 #include "speculate/ab_measurement.h"
+#include "speculate/call_history.h"
 #include "speculate/entry.h"
 #include "speculate/observations.h"
 #include "speculate/reason.h"
@@ -172,6 +173,14 @@ class Dispatcher {
   /// Whether it stays imperative because graphs within it take most of its time already.
   bool holds_graphs() const { return holds_graphs_; }
   const AbMeasurement& measurement() const { return measurement_; }
+  /// Counters, and what runs have taken so far.
+  struct Progress {
+    Counters counters;
+    Durations durations;
+    InPython in_python;
+  };
+  const CallHistory<Progress>& history() const { return history_; }
+  Progress progress() const { return {counters_, durations_, in_python_}; }
   struct Noted {
     Reason reason;
     uint64_t count = 1;
@@ -321,6 +330,7 @@ class Dispatcher {
   Counters counters_;
   Durations durations_;
   InPython in_python_;
+  CallHistory<Progress> history_;
 };
 
 }  // namespace janus::speculate

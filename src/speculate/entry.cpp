@@ -12,7 +12,9 @@
 #include "base/options.h"
 #include "base/policy.h"
 #include "base/steady_time.h"
+#include "base/timeline.h"
 #include "execute/values/container.h"
+#include "graph/annotated_text.h"
 #include "graph/functions.h"
 #include "graph/text.h"
 #include "kernels/compilation.h"
@@ -151,12 +153,16 @@ void Entry::release() {
 std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   TORCHJANUS_CHECK(library() != nullptr, "entry: no library of operators was set");
   const std::shared_ptr<Entry> entry(new Entry());
-  entry->generated_text_ = graph::print(generated.graph);
+  graph::AnnotatedText printed = graph::print_annotated(generated.graph);
+  entry->generated_text_ = std::move(printed.text);
   entry->generated_text_.shrink_to_fit();
+  for (const graph::Node* node : printed.nodes)
+    entry->generated_places_.push_back(node == nullptr ? graph::SourceSpan() : node->span);
   dump("generated.ir", entry->generated_text_);
   for (const graph::Value* value : generated.graph.inputs())
     entry->input_kinds_.push_back(value->type.kind);
   entry->result_count_ = generated.graph.results().size();
+  const std::string graph_name = generated.graph.name();
 
   const double start = now();
   const ops::DefaultDtype scope(generated.environment.default_dtype);
@@ -177,7 +183,12 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   entry->program_ =
       execute::Program::compile(std::move(graph), *library(),
                                 object_heap(std::move(generated.objects)), generated.shown_results);
-  entry->times_ = {optimised - start, now() - optimised};
+  const double compiled = now();
+  entry->times_ = {optimised - start, compiled - optimised};
+  if (Timeline::is_kept()) {
+    Timeline::add("optimise", graph_name, start / 1e3, optimised / 1e3);
+    Timeline::add("compile", graph_name, optimised / 1e3, compiled / 1e3);
+  }
 
   entry->bind(generated, call, death_callback(entry).get());
   return entry;

@@ -61,6 +61,10 @@ class Entry {
 
   /// As generated, before the passes; and as compiled.
   const std::string& generated_text() const { return generated_text_; }
+  /// By line of that text: where in the program the node stands that begins there.
+  const std::vector<graph::SourceSpan>& generated_places() const { return generated_places_; }
+  /// Null once it is retired.
+  const execute::Program* program() const { return program_.get(); }
   std::string optimised_text() const;
   std::string program_text() const;
   /// Programs of the backward run of what it gives; 0 if that has no gradient.
@@ -128,6 +132,7 @@ class Entry {
   std::vector<LineMark> lines_;
   std::vector<GraphTest> tests_;
   std::string generated_text_;
+  std::vector<graph::SourceSpan> generated_places_;
   Times times_;
   int64_t frames_of_call_ = 0;
   int running_ = 0;

@@ -90,6 +90,10 @@ class MemoryPlan {
   /// In Place::arena: where in it the first element lies, in bytes, unless that moves.
   int64_t offset(uint32_t slot) const;
   int64_t arena_bytes() const { return arena_bytes_; }
+  /// Whether the slot's tensor is the one that its memory was made for, in the arena.
+  bool is_made_in_arena(uint32_t slot) const {
+    return is_tensor(slot) && learned(slot).root == slot && place(slot) == Place::arena;
+  }
   Stretch stretch(uint32_t slot) const;
   /// Whether two tensors have the same elements in the same order, in the same memory.
   bool is_same(uint32_t one, uint32_t other) const;

@@ -18,6 +18,7 @@
 #include "execute/frame/kernel_call.h"
 #include "execute/library/operation.h"
 #include "execute/plan/kernel_batch.h"
+#include "execute/plan/plan_picture.h"
 #include "execute/plan/planned_code.h"
 #include "execute/values/layout.h"
 
@@ -121,6 +122,7 @@ struct Plan {
   char* arena = nullptr;
   std::vector<double> times;  ///< least seconds of each step, with TORCHJANUS_LOG=time
   int64_t arena_bytes = 0;
+  PlanPicture picture;
   size_t first_write = 0;  ///< index of the first step that may write to a cell
 };
 

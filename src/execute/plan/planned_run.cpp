@@ -5,21 +5,42 @@
 #include <array>
 #include <utility>
 
+#include "base/check.h"
 #include "base/fault.h"
 #include "base/options.h"
 #include "base/policy.h"
 #include "base/steady_time.h"
 #include "base/thread_pool.h"
 #include "base/thread_time.h"
+#include "base/timeline.h"
 #include "execute/plan/beside.h"
 #include "execute/run/boundary.h"
 #include "execute/run/container_call.h"
 #include "execute/run/ordinary_run.h"
 #include "execute/run/scalar_call.h"
+#include "ops/list.h"
 
 namespace janus::execute {
 
 namespace {
+
+/// Steps that only arrange memory, or take no time, are none.
+bool computes(Step::Kind kind) {
+  using Kind = Step::Kind;
+  return kind == Kind::operation_into || kind == Kind::operation_fresh ||
+         kind == Kind::operation_placed || kind == Kind::beside || kind == Kind::kernel ||
+         kind == Kind::kernels || kind == Kind::control;
+}
+
+/// Its operator; of a fused one those in it.
+std::string operators_of(const graph::Node& node) {
+  if (node.op != &op::fused) return std::string(node.op->name);
+  std::string names;
+  for (const graph::Node* within : node.blocks.front()->nodes)
+    if (within->op->role != graph::Role::constant)
+      names += cat(names.empty() ? "" : " ", within->op->name);
+  return names;
+}
 
 /// For tests: the place where an operator fails on demand.
 void operation_may_fail(const Frame& frame) {
@@ -184,7 +205,7 @@ bool PlannedRun::run(std::span<Slot> replaceable) {
 }
 
 bool PlannedRun::run_steps(size_t begin, size_t end) {
-  const bool timed = log_enabled("time");
+  const bool timed = log_enabled("time"), noted = Timeline::is_kept();
   if (timed) plan_.times.resize(plan_.steps.size());
   for (size_t i = begin; i < end; ++i) {
     if (plan_.steps[i].kind == Step::Kind::skip) {
@@ -193,12 +214,26 @@ bool PlannedRun::run_steps(size_t begin, size_t end) {
       continue;
     }
     const double start = timed ? thread_seconds() : 0;
-    if (!run(plan_.steps[i])) return false;
+    const bool ran = noted ? run_noted(i) : run(plan_.steps[i]);
+    if (!ran) return false;
     if (!timed) continue;
     const double taken = thread_seconds() - start;
     plan_.times[i] = plan_.times[i] == 0 ? taken : std::min(plan_.times[i], taken);
   }
   return true;
+}
+
+/// For the timeline: what computes, by operators and place in the program.
+bool PlannedRun::run_noted(size_t i) {
+  const graph::Node* const node = plan_.picture.steps[i];
+  if (node == nullptr || !computes(plan_.steps[i].kind)) return run(plan_.steps[i]);
+  const double start = steady_seconds();
+  const bool ran = run(plan_.steps[i]);
+  const double end = steady_seconds();
+  const graph::SourceSpan& span = node->span;
+  Timeline::add(node->op == &op::fused ? "kernel" : "operator", operators_of(*node), start, end,
+                span.known() ? cat(*span.file, ':', span.line) : std::string());
+  return ran;
 }
 
 /// A new tensor, or what can be made of the one that the value takes the place of, if that was

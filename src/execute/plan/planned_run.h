@@ -28,6 +28,7 @@ class PlannedRun {
  private:
   bool run_steps(size_t begin, size_t end);
   bool run(const Step& step);
+  bool run_noted(size_t i);
   void arrange(const Step& step);
   void allocate(const Plan::Allocation& allocation);
   void run_group(Plan::Beside& group);

@@ -92,6 +92,7 @@ class Planner {
     make_arena(find_arena);
     part_groups();
     emit();
+    draw();
     forget_other_instructions(plan_);
     frame_.slots.shrink_to_fit();
     for (uint32_t slot : permanent_) frame_.borrowed.insert(library_.storage(frame_.slots[slot]));
@@ -115,6 +116,26 @@ class Planner {
       if (!has_fixed_address(slot)) continue;
       frame_.slots[slot] = library_.over_memory(address(slot), learned(slot).layout);
       permanent_.insert(slot);
+    }
+  }
+
+  /// For reports.
+  void draw() {
+    for (size_t i = 0; i < instructions_.size(); ++i) {
+      const Instruction& instruction = instructions_[i];
+      plan_.picture.order.push_back(instruction.node);
+      for (size_t k = 0; k < instruction.outputs.size(); ++k) {
+        const uint32_t slot = instruction.outputs[k];
+        if (!memory_.is_made_in_arena(slot)) continue;
+        const Lifetime& life = lifetimes_.of(slot);
+        if (life.begin() != i) continue;  // on another side of an `if` as well
+        plan_.picture.memory.push_back({.maker = instruction.node,
+                                        .output = k,
+                                        .offset = memory_.offset(slot),
+                                        .bytes = life.bytes,
+                                        .first = i,
+                                        .last = std::min(life.last_use, instructions_.size() - 1)});
+      }
     }
   }
 
@@ -142,6 +163,7 @@ class Planner {
 
   void step(Step::Kind kind, size_t index) {
     plan_.steps.push_back({kind, static_cast<uint32_t>(index)});
+    plan_.picture.steps.push_back(emitted_);
   }
 
   void emit() {
@@ -153,6 +175,7 @@ class Planner {
     for (const size_t position : certain_.looked_at) step(Step::Kind::look, position);
     plan_.first_write = plan_.steps.size();
     emit(certain_.begin, end);
+    emitted_ = nullptr;
     emit_late_copies();
     for (const auto& [cell, value] : memory_.leaving().commits) emit_copy(cell, value);
     for (uint32_t slot = 0; slot < frame_.slots.size(); ++slot)
@@ -168,6 +191,7 @@ class Planner {
 
   void emit(size_t begin, size_t end) {
     for (size_t i = begin; i < end;) {
+      emitted_ = instructions_[i].node;
       if (instructions_[i].action == Action::kernel) {
         std::vector<Plan::Call> calls = calls_together(i, end);
         const size_t first = std::exchange(i, i + calls.size());
@@ -496,7 +520,8 @@ class Planner {
   const Lifetimes lifetimes_;
   const CertainPart certain_;
   const MemoryPlan memory_;
-  std::set<uint32_t> permanent_;  // slots whose tensors belong to the plan
+  const graph::Node* emitted_ = nullptr;  ///< what steps are being made for
+  std::set<uint32_t> permanent_;          // slots whose tensors belong to the plan
   // While steps are emitted:
   std::vector<OpenSide> open_sides_;
   std::set<uint32_t> allocated_;  // in the certain part

@@ -63,6 +63,8 @@ class Instance {
   const Timing& timing() const { return timing_; }
 
   std::string describe() const;
+  /// Null before there is one.
+  const Plan* plan_made() const { return plan_.get(); }
 
  private:
   void bind_operations();

@@ -15,6 +15,7 @@
 #include "execute/library/heap.h"
 #include "execute/library/library.h"
 #include "execute/program/instance.h"
+#include "execute/program/picture.h"
 
 namespace janus::execute {
 
@@ -84,7 +85,28 @@ class CompiledProgram final : public Program {
     return text.empty() ? "not run yet\n" : text;
   }
 
+  ProgramPicture picture() const {
+    ProgramPicture picture;
+    add_kernels(code_.body, picture.kernels);
+    for (const auto& [name, body] : code_.functions) add_kernels(*body, picture.kernels);
+    const std::lock_guard lock(instances_mutex());
+    const auto planned = std::ranges::find_if(idle_.rbegin(), idle_.rend(), [](const auto& each) {
+      return each->plan_made() != nullptr;
+    });
+    if (planned == idle_.rend()) return picture;
+    picture.plan = (*planned)->plan_made()->picture;
+    picture.arena_bytes = (*planned)->plan_made()->arena_bytes;
+    return picture;
+  }
+
  private:
+  static void add_kernels(const Sequence& sequence, std::vector<ProgramPicture::Kernel>& kernels) {
+    for (const Instruction& each : sequence.instructions) {
+      if (each.kernel != nullptr) kernels.push_back({each.node, each.kernel->llvm_text()});
+      for (const Sequence& block : each.blocks) add_kernels(block, kernels);
+    }
+  }
+
   struct Run {
     std::span<const Slot> inputs, cells;
     std::span<Slot> results, rebound;
@@ -153,6 +175,10 @@ std::unique_ptr<Program> Program::compile(graph::Graph graph, Library& library,
                                           std::shared_ptr<const Heap> heap,
                                           std::span<const ShownResult> shown) {
   return std::make_unique<CompiledProgram>(std::move(graph), library, std::move(heap), shown);
+}
+
+ProgramPicture picture_of(const Program& program) {
+  return static_cast<const CompiledProgram&>(program).picture();
 }
 
 }  // namespace janus::execute

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchjanus import _core, summary
+from torchjanus import reasons
 
 MODEL = """
 import torch
@@ -83,7 +83,7 @@ def test_costliest_statement_comes_first_with_what_to_do(tmp_path: Path) -> None
     assert f"1. program.py:{line}: " in screen[place + 1]
     assert re.search(r"\d ms in \d+ runs in Python, \d+ % of the time: ", screen[place + 1])
     assert "[unknown_callable] the call of sleep is opaque" in screen[place + 1]
-    assert screen[place + 2] == f"     try: {summary.HINTS['unknown_callable']}"
+    assert screen[place + 2] == f"     try: {reasons.remedy('unknown_callable')}"
 
 
 def test_too_few_calls(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_trace_function_is_active(tmp_path: Path) -> None:
         MODEL + "import sys\nsys.settrace(lambda *seen: None)\nfor _ in range(20):" + STEP,
     )
     assert screen[1] == "  20 of 20 calls were left alone: a trace function is active", screen
-    assert screen[2] == f"    try: {summary.HINTS['mode_active']}"
+    assert screen[2] == f"    try: {reasons.remedy('mode_active')}"
 
 
 PACKAGE = """
@@ -207,8 +207,3 @@ def test_what_the_watch_did_is_counted(tmp_path: Path, package: None) -> None:
         capture_output=True, text=True, timeout=180,
     )  # fmt: skip
     assert plain.stdout == "None\n"
-
-
-def test_each_reason_has_a_hint() -> None:
-    assert set(summary.HINTS) == set(_core.reason_codes())
-    assert all(0 < len(hint) <= 100 for hint in summary.HINTS.values())

@@ -32,7 +32,7 @@ from typing import Any
 from differential import Observed, Program, compare, default_dtype, observe, seeded
 
 import torch
-from torchjanus import _core, report
+from torchjanus import _core, text_report
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / "tests" / "programs"
@@ -135,7 +135,7 @@ def _graph(made: dict[str, Any]) -> list[str]:
     lines = [
         *made["connections"],
         *_notes(made["notes"]),
-        *(f"assumes {line}" for line in report.grouped(made["assumptions"])),
+        *(f"assumes {line}" for line in text_report.grouped(made["assumptions"])),
     ]
     return [made["graph"].rstrip(), *(f"// {line}" for line in lines)]
 

@@ -49,13 +49,13 @@ def run(tmp_path):
         textwrap.dedent("""
         import json, runpy, sys
         import torchjanus
-        from torchjanus import _core, report, script
+        from torchjanus import _core, script, text_report
 
         _core.testing.let_times_decide(False)
         code = script.compile_script(open("program.py").read(), "program.py")
         exec(code, {"__name__": "__main__"})
         stats = [each for each in _core.all_stats() if each["state"] == "cut"]
-        print(json.dumps({"stats": stats, "text": str(report.explain_all())}))
+        print(json.dumps({"stats": stats, "text": str(text_report.explain_all())}))
         """)
     )
     environment = {**os.environ, "TORCHJANUS_CACHE": str(tmp_path / "cache")}

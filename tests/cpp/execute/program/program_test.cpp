@@ -7,6 +7,7 @@
 
 #include "../fake_library.h"
 #include "base/thread_pool.h"
+#include "execute/program/picture.h"
 #include "graph/text.h"
 #include "ops/list.h"
 
@@ -66,6 +67,24 @@ TEST_F(ProgramTest, LaterRunsAllocateOnlyResults) {
     EXPECT_EQ(library.calls, 0);
   }
   EXPECT_THAT(program->describe(), HasSubstr("arena of "));
+}
+
+TEST_F(ProgramTest, ThePictureHasTheMemoryOfThePlan) {
+  const auto program = compile(chain);
+  EXPECT_TRUE(picture_of(*program).plan.order.empty());
+  for (int i = 0; i < 3; ++i)
+    ASSERT_FALSE(run(
+        *program, {tensor(library, {2, 2}, {1, 2, 3, 4}), tensor(library, {2, 2}, {1, 0, 0, 2})}));
+  const ProgramPicture picture = picture_of(*program);
+  ASSERT_FALSE(picture.plan.memory.empty());
+  EXPECT_GT(picture.arena_bytes, 0);
+  for (const PieceOfMemory& piece : picture.plan.memory) {
+    ASSERT_LT(piece.first, picture.plan.order.size());
+    EXPECT_EQ(picture.plan.order[piece.first], piece.maker);
+    EXPECT_LE(piece.first, piece.last);
+    EXPECT_GE(piece.offset, 0);
+    EXPECT_LE(piece.offset + piece.bytes, picture.arena_bytes);
+  }
 }
 
 TEST_F(ProgramTest, ResultsOfEarlierRunsStayAsTheyWere) {

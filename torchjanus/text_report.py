@@ -1,25 +1,16 @@
 """Reports as text: what was converted, line by line, and why the rest was not converted."""
 
-import ast
-import linecache
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import torch
-
-from . import _core, co_execution
+from . import _core, co_execution, line_marks
 from .snapshots import cuts, duration, leaves, was_called
+from .source_text import Sources
 from .summary import first_screen, of_child
 
-# Of several marks on a line, the last one in this order is shown.
-_MARKS = {"constant": "folded", "graph": "graph", "effect": "after run", "assumed": "assumed"}
-_STRENGTH = list(_MARKS)
 _MOST_REASONS = 6  # with one code, at one place
 _MARK_WIDTH = 11
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_MODULE_CALL = torch.nn.Module._call_impl.__code__.co_filename
 _reported: set[str] = set()
 
 
@@ -34,7 +25,7 @@ class Shown(str):
 
 def explain(converted: _core.Function | _core.Region) -> Shown:
     """The report on one function or region."""
-    return Shown(_explain(converted.snapshot()))
+    return Shown(_explain(converted.snapshot(), Sources()))
 
 
 def explain_all(
@@ -46,11 +37,17 @@ def explain_all(
     """
     snapshots = _core.all_snapshots()
     told = [each for each in snapshots if was_called(each) or each["reasons"]]
-    parts = [first_screen(snapshots, _core.seen_by_watch(), seconds)]
+    parts = [summary_of(snapshots, seconds)]
     if children:
         parts.append("\n".join(of_child(number, each) for number, each in children.items()))
-    parts += map(_explain, told)
+    sources = Sources()
+    parts += [_explain(each, sources) for each in told]
     return Shown("\n\n".join(parts))
+
+
+def summary_of(snapshots: list[dict[str, Any]], seconds: float | None = None) -> str:
+    """At most ten lines on all functions and regions of the process, which has run for so long."""
+    return first_screen(snapshots, _core.seen_by_watch(), seconds)
 
 
 def graph(converted: _core.Function | _core.Region) -> Shown:
@@ -77,17 +74,17 @@ def internal_error(what: str, error: BaseException) -> None:
         print(f"{text}\n  It runs eagerly instead. Please report this.", file=sys.stderr)
 
 
-def _explain(snapshot: dict[str, Any]) -> str:
-    lines = [f"{snapshot['name']}  ({snapshot['file']}:{snapshot['line']}): {_state(snapshot)}"]
+def _explain(snapshot: dict[str, Any], sources: Sources) -> str:
+    lines = [f"{snapshot['name']}  ({snapshot['file']}:{snapshot['line']}): {state(snapshot)}"]
     lines += _counters(snapshot)
     lines += co_execution.summary(snapshot.get("co_execution"))
-    lines += _source(snapshot)
+    lines += _source(snapshot, sources)
     lines += _cut_list(snapshot)
     if not cuts(snapshot):
         lines += _reasons(snapshot["reasons"])
     for leaf in leaves(snapshot):
         if leaf is not snapshot and (leaf["cache"] or leaf["reasons"]):
-            lines += ["", f"  {_lines_of(leaf)}: {_state(leaf)}", *_reasons(leaf["reasons"])]
+            lines += ["", f"  {_lines_of(leaf)}: {state(leaf)}", *_reasons(leaf["reasons"])]
         first: list[str] | None = None
         for number, each in enumerate(leaf["cache"], start=1):
             lines += _graph(number, each, first)
@@ -95,7 +92,7 @@ def _explain(snapshot: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _state(snapshot: dict[str, Any]) -> str:
+def state(snapshot: dict[str, Any]) -> str:
     match snapshot["state"]:
         case "graph":
             return "runs as a graph"
@@ -140,7 +137,7 @@ def _cut_list(snapshot: dict[str, Any]) -> list[str]:
             result.append(f"      in Python {cut['in_python']['runs']} times, {cost} each")
     for leaf in leaves(snapshot):
         result.append(
-            f"    {_lines_of(leaf)}: {_state(leaf)}; {leaf['graphs']} in the cache, ran "
+            f"    {_lines_of(leaf)}: {state(leaf)}; {leaf['graphs']} in the cache, ran "
             f"{leaf['hits']} of {leaf['calls']} times{_cost_of_part(leaf)}"
         )
     return result
@@ -185,206 +182,18 @@ def _counters(snapshot: dict[str, Any]) -> list[str]:
 # --- line by line ---------------------------------------------------------------------------------
 
 
-@dataclass
-class _Lines:
-    """The marks and notes of the lines of one file."""
-
-    marks: dict[int, str] = field(default_factory=dict)  # a key of _MARKS
-    notes: dict[int, list[str]] = field(default_factory=dict)
-    blocked: dict[int, list[str]] = field(default_factory=dict)  # reasons
-    cut: set[int] = field(default_factory=set)  # statements that Python runs between graphs
-    noted: set[int] = field(default_factory=set)  # co-executed
-
-    def known(self) -> set[int]:
-        return {*self.marks, *self.blocked, *self.noted}
-
-
-def _source(snapshot: dict[str, Any]) -> list[str]:
+def _source(snapshot: dict[str, Any], sources: Sources) -> list[str]:
     """Each line of the function or loop with its mark; then those of the functions it calls."""
-    files = _line_facts(snapshot)
-    own = files.setdefault(snapshot["file"], _Lines())
-    span = _span(snapshot)
-    result = _block(snapshot["file"], span, own, snapshot) if span else []
-    shown = set(range(span[0], span[1] + 1)) if span else set()
-    for file, lines in files.items():
-        if file == _MODULE_CALL and file != snapshot["file"]:
-            continue  # how torch calls forward; no line of it is the user's
-        left = lines.known() - shown if file == snapshot["file"] else lines.noted | set(lines.marks)
-        while left:
-            start, end, name = _enclosing(file, min(left))
-            block = _block(file, (start, end), lines, snapshot)
-            if block:
-                result += ["", f"  in {name} ({file}:{start})", *block[1:]]
-            left -= set(range(start, end + 1))
-    return result
-
-
-def _line_facts(snapshot: dict[str, Any]) -> dict[str, _Lines]:
-    files: dict[str, _Lines] = {}
-    for each in [entry for leaf in leaves(snapshot) for entry in leaf["cache"][:1]]:
-        for line in each["lines"]:
-            if not line["file"] or line["line"] <= 0:
-                continue
-            lines = files.setdefault(line["file"], _Lines())
-            number, kind = line["line"], line["kind"]
-            if kind == "constant" and line["note"].startswith("inlined "):
-                kind = "graph"
-            known = lines.marks.get(number)
-            if known is None or _STRENGTH.index(kind) > _STRENGTH.index(known):
-                lines.marks[number] = kind
-            notes = lines.notes.setdefault(number, [])
-            if line["note"] and line["note"] not in notes:
-                notes.append(line["note"])
-    for cut in cuts(snapshot):
-        lines = files.setdefault(snapshot["file"], _Lines())
-        lines.cut |= set(range(cut["line"], cut["end_line"] + 1))
-        text = f"cut: [{cut['code']}] {cut['sentence']}"
-        lines.blocked.setdefault(cut["line"], []).append(text)
-    for reason in [] if "parts" in snapshot else snapshot["reasons"]:
-        if reason["file"] and reason["line"] > 0:
-            lines = files.setdefault(reason["file"], _Lines())
-            text = f"[{reason['code']}] {reason['sentence']}"
-            lines.blocked.setdefault(reason["line"], []).append(text)
-    _add_noted(files, snapshot.get("co_execution"))
-    return files
-
-
-def _add_noted(files: dict[str, _Lines], told: dict[str, Any] | None) -> None:
-    if not co_execution.is_co_executed(told):
-        return
-    for file, notes in co_execution.notes_of_lines(told).items():
-        lines = files.setdefault(file, _Lines())
-        for number, texts in notes.items():
-            lines.noted.add(number)
-            lines.notes.setdefault(number, []).extend(texts)
-
-
-def _block(file: str, span: tuple[int, int], lines: _Lines, snapshot: dict[str, Any]) -> list[str]:
-    """The lines of a span, each with its mark, notes and reasons."""
-    in_graph = _lines_in_graphs(snapshot, file, span)
-    statements = _statements(file, span)
-    skipped = _skipped(statements, lines) if in_graph else {}
-    result = [""]
-    for number in range(span[0], span[1] + 1):
-        text = linecache.getline(file, number).rstrip()
-        statement = _innermost(statements, number)
-        first = statement.lineno if statement is not None else number
-        is_code = bool(text.strip()) and not text.strip().startswith("#")
-        if not is_code:
-            mark = ""
-        elif number in lines.noted and lines.marks.get(number) is None:
-            mark = "co-executed"
-        elif number not in in_graph:
-            mark = "cut" if number in lines.cut else "imperative"
-        elif number in lines.marks or first in lines.marks:
-            mark = _MARKS[lines.marks.get(number) or lines.marks[first]]
-        else:
-            mark = skipped.get(number, "graph" if statement is not None else "")
-        result.append(f"  {mark:>{_MARK_WIDTH}} {number:5} | {text}".rstrip())
-        notes = list(lines.notes.get(number, ()))
-        notes += lines.blocked.get(number, ())[:_MOST_REASONS]
-        indent = " " * (len(text) - len(text.lstrip()))
-        result += [f"  {'':>{_MARK_WIDTH}} {'':5} | {indent}^ {note}" for note in notes]
-    return result
-
-
-def _lines_in_graphs(snapshot: dict[str, Any], file: str, span: tuple[int, int]) -> set[int]:
-    """The lines of a span that a graph covers."""
-    if "parts" not in snapshot or file != snapshot["file"]:
-        runs = any(leaf["state"] == "graph" for leaf in leaves(snapshot))
-        return set(range(span[0], span[1] + 1)) if runs else set()
-    found: set[int] = set()
-    for leaf in leaves(snapshot):
-        if leaf["state"] == "graph":
-            found |= set(range(leaf["line"], leaf["end_line"] + 1))
-    return found
-
-
-def _tree(file: str) -> ast.Module | None:
-    try:
-        return ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:  # a notebook cell with magics, for instance
-        return None
-
-
-def _span(snapshot: dict[str, Any]) -> tuple[int, int] | None:
-    """The lines of the function, lambda or run of statements that begins at the snapshot's line."""
-    start, tree = snapshot["line"], _tree(snapshot["file"])
-    if tree is None or start <= 0:
-        return None
-    for node in ast.walk(tree):
-        if isinstance(node, _FUNCTIONS) and _first_line(node) == start:
-            return start, node.end_lineno or start
-        if isinstance(node, ast.Lambda) and node.lineno == start and "<lambda>" in snapshot["name"]:
-            return start, node.end_lineno or start
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if not isinstance(body, list) or isinstance(node, ast.Module):
-            continue
-        if any(isinstance(each, ast.stmt) and each.lineno == start for each in body):
-            return start, body[-1].end_lineno
-    return None
-
-
-def _first_line(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    return min([function.lineno, *(each.lineno for each in function.decorator_list)])
-
-
-def _enclosing(file: str, line: int) -> tuple[int, int, str]:
-    """The innermost function around a line: its first and last line and its name."""
-    best = (line, line, "code")
-    for node, name in _functions(_tree(file), ""):
-        end = node.end_lineno or node.lineno
-        if node.lineno <= line <= end:
-            best = (node.lineno, end, name)  # inner ones come later
-    return best
-
-
-def _functions(
-    node: ast.AST | None, prefix: str
-) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str]]:
-    for child in ast.iter_child_nodes(node) if node is not None else ():
-        if isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
-            name = f"{prefix}{child.name}"
-            if not isinstance(child, ast.ClassDef):
-                yield child, name
-            yield from _functions(child, f"{name}.")
-        else:
-            yield from _functions(child, prefix)
-
-
-def _statements(file: str, span: tuple[int, int]) -> list[ast.stmt]:
-    tree = _tree(file)
-    return [
-        node
-        for node in (ast.walk(tree) if tree is not None else ())
-        if isinstance(node, ast.stmt) and span[0] <= node.lineno <= span[1]
-    ]
-
-
-def _innermost(statements: list[ast.stmt], line: int) -> ast.stmt | None:
-    around = [each for each in statements if each.lineno <= line <= (each.end_lineno or 0)]
-    return max(around, key=lambda each: each.lineno, default=None)
-
-
-def _skipped(statements: list[ast.stmt], lines: _Lines) -> dict[int, str]:
-    """The lines of the branches that the graph does not contain."""
-    result: dict[int, str] = {}
-    for statement in statements:
-        if not isinstance(statement, ast.If):
-            continue
-        notes = lines.notes.get(statement.lineno, ())
-        for body, other in (
-            (statement.body, "assumes false"),
-            (statement.orelse, "assumes true"),
-        ):
-            numbers = range(body[0].lineno, (body[-1].end_lineno or 0) + 1) if body else range(0)
-            if any(number in lines.marks for number in numbers):
-                continue
-            mark = "imperative" if other in notes else "not taken"
-            for number in numbers:
-                if result.get(number) != "imperative":
-                    result[number] = mark
+    result: list[str] = []
+    for block in line_marks.blocks(snapshot, sources):
+        result.append("")
+        if block.name is not None:
+            result.append(f"  in {block.name} ({block.file}:{block.start})")
+        for line in block.lines:
+            result.append(f"  {line.mark:>{_MARK_WIDTH}} {line.number:5} | {line.text}".rstrip())
+            notes = [*line.notes, *line.reasons[:_MOST_REASONS]]
+            indent = " " * (len(line.text) - len(line.text.lstrip()))
+            result += [f"  {'':>{_MARK_WIDTH}} {'':5} | {indent}^ {note}" for note in notes]
     return result
 
 
@@ -414,7 +223,7 @@ def _graph(number: int, entry: dict[str, Any], first: list[str] | None) -> list[
         f"  graph {number}: ran {entry['hits']} times, did not fit {entry['misses']} times, "
         f"was left {entry['aborts']} times",
     ]
-    result += _made_of(entry["lines"])
+    result += made_of(entry["lines"])
     assumptions = entry["assumptions"]
     if first is None:
         result.append(f"    {len(assumptions)} assumptions")
@@ -428,7 +237,7 @@ def _graph(number: int, entry: dict[str, Any], first: list[str] | None) -> list[
     return result + [f"      {each}" for each in grouped(assumptions)]
 
 
-def _made_of(lines: list[dict[str, Any]]) -> list[str]:
+def made_of(lines: list[dict[str, Any]]) -> list[str]:
     """What was inlined and unrolled, and which tests were assumed."""
     inlined: dict[str, int] = {}
     unrolled: dict[str, None] = {}

@@ -1,0 +1,175 @@
+"""The page of a report in a headless Chromium: no complaints, nothing too wide, contrast, keyboard, search, speed."""
+
+import pytest
+from browser import Browser, chromium
+from report_program import line_of, write_page
+
+import torch
+import torchjanus
+from torchjanus import page
+
+pytestmark = pytest.mark.skipif(chromium() is None, reason="no chromium")
+VIEWS = ["", "#program.py:{graph}", "#program.py:{cut}", "#program.py:{imperative}", "#function:0"]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    return write_page(tmp_path_factory.mktemp("page"))
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("chromium")) as opened:
+        yield opened
+
+
+def fragment(view):
+    return view.format(**{name: line_of(name) for name in ("graph", "cut", "imperative")})
+
+
+# What scrolls to the side, besides texts and the list of functions.
+TOO_WIDE = """
+[...document.querySelectorAll("aside, header, aside table, aside svg")]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1 || each.getBoundingClientRect().right > innerWidth)
+  .map((each) => `${each.tagName} ${each.id}`)
+"""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("width", [1280, 400])
+def test_page_is_shown_without_complaints_and_fits(browser, written, view, width):
+    browser.size(width)
+    browser.open(written, fragment(view))
+    browser.run("document.querySelectorAll('aside details').forEach((each) => each.open = true)")
+    browser.settle()
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run(TOO_WIDE) == []
+    assert browser.complaints() == []
+
+
+CONTRASTS = """
+(() => {
+  const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (element) => {
+    for (; element; element = element.parentElement) {
+      const colour = channels(getComputedStyle(element).backgroundColor);
+      if (colour.length === 3 || colour[3] === 1) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const low = new Set();
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    const text = texts.currentNode.data.trim();
+    if (!text || !element.checkVisibility() || element.closest("script, noscript, style")) continue;
+    const style = getComputedStyle(element);
+    const [one, other] = [light(channels(element.closest("svg") ? style.fill : style.color)), light(behind(element))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 4.5) low.add(`${element.tagName} ${ratio.toFixed(2)} ${text.slice(0, 20)}`);
+  }
+  return [...low];
+})()
+"""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_have_contrast(browser, written, view, scheme):
+    browser.size(1280)
+    browser.scheme(scheme)
+    browser.open(written, fragment(view))
+    assert browser.run(CONTRASTS) == []
+
+
+def test_page_is_used_by_keyboard(browser, written):
+    browser.size(1280)
+    browser.open(written, f"#program.py:{line_of('cut')}")
+    heading = "document.querySelector('aside h2').textContent"
+    assert browser.run(heading) == f"program.py:{line_of('cut')}"
+    assert "unknown_callable" in browser.run("document.querySelector('aside').textContent")
+    browser.run("document.getElementById('source').focus()")
+    browser.press("ArrowDown")
+    browser.press("ArrowDown")
+    browser.press("Enter", "\r")
+    assert browser.run(heading) == f"program.py:{line_of('cut') + 2}"
+    browser.press("Escape")
+    assert browser.run("document.activeElement.textContent") == str(line_of("cut") + 2)
+    browser.press("p", "p")
+    assert browser.run(heading) == f"program.py:{line_of('cut')}"
+
+
+def test_overview_is_shown_where_there_is_one_column(browser, written):
+    browser.size(400)
+    browser.open(written)
+    shown = "getComputedStyle(document.querySelector('aside')).display"
+    assert browser.run(shown) == "none"
+    browser.run("document.querySelector('h1 a').click()")
+    assert browser.run(shown) == "block"
+    assert browser.run("document.querySelector('aside h2').textContent") == "The run"
+    assert browser.complaints() == []
+
+
+def test_places_of_the_summary_are_links(browser, written):
+    browser.open(written)
+    links = "[...document.querySelectorAll('.summary a')].map((each) => each.getAttribute('href'))"
+    assert all(each.startswith("#program.py:") for each in browser.run(links))
+
+
+def test_search_finds_reasons_shapes_and_lines(browser, written):
+    browser.size(1280)
+    browser.open(written)
+    results = "[...document.querySelectorAll('#found a')].map((each) => each.textContent)"
+    for words, expected in (
+        ("unknown_callable", f"program.py:{line_of('cut')}"),
+        ("f32[5,12] tanh", f"program.py:{line_of('inlined')}"),
+        ("gc.collect", f"program.py:{line_of('cut')}"),
+    ):
+        browser.press("/")
+        browser.run(f"search.value = {words!r}; search.dispatchEvent(new Event('input'))")
+        assert any(each.startswith(expected) for each in browser.run(results)), browser.run(results)
+        browser.press("Escape")
+    browser.press("/")
+    browser.run("search.value = 'gc.collect'; search.dispatchEvent(new Event('input'))")
+    browser.press("ArrowDown")
+    browser.press("Enter", "\r")
+    assert browser.run("location.hash") == f"#program.py:{line_of('cut')}"
+    assert browser.run("document.querySelector('.l.on').id") == f"program.py:{line_of('cut')}"
+
+
+LINES = (
+    "[...document.querySelectorAll('.l')].filter((each) => each.id.startsWith('many.py:')).length"
+)
+LAID_OUT = """
+[...document.querySelectorAll(".block")]
+  .filter((each) => each.firstChild.checkVisibility({ contentVisibilityAuto: true })).length
+"""
+
+
+def test_many_functions_and_lines_are_laid_out_when_looked_at(browser, tmp_path):
+    """100 functions and 20,000 lines."""
+    file = tmp_path / "many.py"
+    body = "\n".join(f"    x = x * {number}" for number in range(198))
+    file.write_text("\n".join(f"def f{number}(x):\n{body}\n    return x" for number in range(100)))
+
+    @torchjanus.function
+    def f(x):
+        return x.relu() * 2
+
+    for _ in range(5):
+        f(torch.ones(3))
+    one = f._details()
+    many = [
+        {**one, "name": f"f{number}", "file": str(file), "line": 1 + 200 * number}
+        for number in range(100)
+    ]
+    page.write(tmp_path / "many.html", many, "many.py", "many")
+    assert (tmp_path / "many.html").stat().st_size < 8 << 20
+    browser.size(1280)
+    browser.open(tmp_path / "many.html", "#many.py:15000")
+    assert browser.run(LINES) == 20000
+    assert 0 < browser.run(LAID_OUT) <= 20
+    assert browser.run("document.querySelector('aside h2').textContent") == "many.py:15000"
+    assert browser.complaints() == []

@@ -1,0 +1,173 @@
+"""The page of a report: it is whole, needs no network, and has what text reports have and more."""
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+from report_program import PROGRAM, line_of, write_page
+
+import torch
+import torchjanus
+from torchjanus.page import source
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    return write_page(tmp_path_factory.mktemp("page"))
+
+
+class Page(HTMLParser):
+    """The elements of a page: tags with their attributes, and the data."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open, self.data = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in ("meta", "link", "input"):
+            self.open.append(self.elements[-1])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, text):
+        if self.open and self.open[-1][1].get("id") == "data":
+            self.data += text
+
+    def lines(self):
+        """The class of each line, by its name."""
+        return {
+            attributes["id"]: attributes["class"].removeprefix("l").strip()
+            for tag, attributes in self.elements
+            if tag == "div" and attributes.get("class", "").split()[:1] == ["l"]
+        }
+
+
+@pytest.fixture(scope="module")
+def parsed(written):
+    return Page(written.read_text())
+
+
+def test_page_is_whole_and_refers_to_nothing_outside(parsed, written):
+    assert not parsed.open
+    for tag, attributes in parsed.elements:
+        for name in ("src", "href", "action", "data"):
+            assert attributes.get(name, "#").startswith(("#", "data:")), (tag, attributes)
+    names = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
+    assert len(names) == len(set(names))
+    assert "default-src 'none'" in written.read_text()
+
+
+@pytest.mark.parametrize(
+    ("comment", "mark"),
+    [
+        ("graph", "graph"),
+        ("inlined", "graph"),
+        ("called by a part", "graph"),
+        ("assumed", "assumed"),
+        ("co-executed", "co-executed"),
+        ("imperative", "imperative"),
+        ("cut", "cut"),
+        ("not run", "not taken"),
+    ],
+)
+def test_lines_have_their_marks(parsed, comment, mark):
+    assert parsed.lines()[f"program.py:{line_of(comment)}"] == source.CLASSES[mark]
+
+
+def test_every_line_of_the_program_is_there(parsed):
+    lines = parsed.lines()
+    for number in range(1, len(PROGRAM.splitlines()) + 1):
+        assert f"program.py:{number}" in lines
+
+
+def test_data_has_what_details_show(parsed):
+    data = json.loads(parsed.data)
+    trained = next(each for each in data["functions"] if each["line"] == line_of("graph"))
+    (graph,) = trained["parts"][0]["graphs"]
+    of_line = [
+        graph["generated"][at] for at, _, line in graph["places"] if line == line_of("inlined")
+    ]
+    assert any("f32[5,12]" in text for text in of_line), of_line
+    assert graph["kernels"] and all(
+        "define" in data["kernels"][text] for _, text in graph["kernels"]
+    )
+    assert graph["memory"] and graph["arena_bytes"] > 0
+    assert sum(cell["calls"] for cell in trained["history"]) == trained["counters"]["calls"] == 40
+    assert sum(cell.get("hits", 0) for cell in trained["history"]) == trained["counters"]["hits"]
+    saved = [(apart, together) for _, _, _, together, apart in graph["operators"] if apart]
+    assert any(apart > together for apart, together in saved)
+
+
+def test_memory_that_is_needed_at_once_does_not_overlap(parsed):
+    functions = json.loads(parsed.data)["functions"]
+    graphs = [graph for each in functions for part in each["parts"] for graph in part["graphs"]]
+    for graph in graphs:
+        for at, (_, _, offset, size, first, last) in enumerate(graph["memory"]):
+            assert 0 <= offset and offset + size <= graph["arena_bytes"]
+            for _, _, other, other_size, other_first, other_last in graph["memory"][at + 1 :]:
+                is_apart = last < other_first or other_last < first
+                may_share = last == other_first or other_last == first  # a result in its operand
+                assert (
+                    is_apart or may_share or offset + size <= other or other + other_size <= offset
+                )
+
+
+def test_each_reason_comes_with_its_remedy(parsed):
+    data = json.loads(parsed.data)
+    told = [
+        reason for each in data["functions"] for part in each["parts"] for reason in part["reasons"]
+    ]
+    told += [cut for each in data["functions"] for cut in each["cuts"]]
+    assert {"no_source", "unknown_callable", "statement"} <= {each["code"] for each in told}
+    assert all(data["codes"][each["code"]]["remedy"] for each in told)
+
+
+def test_report_of_a_function(tmp_path):
+    @torchjanus.function
+    def f(x):
+        return x.relu() * 2
+
+    for _ in range(5):
+        f(torch.ones(3))
+    torchjanus.report(f, tmp_path / "f.html")
+    data = json.loads(Page((tmp_path / "f.html").read_text()).data)
+    assert [each["name"] for each in data["functions"]] == [f.__qualname__]
+    torchjanus.report(None, str(tmp_path / "all.html"))
+    assert (tmp_path / "all.html").stat().st_size > 0
+    with pytest.raises(TypeError, match="not converted"):
+        torchjanus.report(len, tmp_path / "len.html")
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "program.py").write_text("print('ran')")
+    done = subprocess.run(
+        [sys.executable, "-m", "torchjanus", "run", "--report", "no/out.html", "program.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=180,
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout == "ran\n"
+    assert re.fullmatch(r"torchjanus: can't write .*no/out.html: No such file.*\n", done.stderr)
+
+
+def test_package_imports_none_of_it():
+    code = "import sys, torchjanus; print([each for each in sys.modules if each.startswith('torchjanus.page')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180)
+    assert done.stdout == "[]\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "coloured"),
+    [
+        ("if x: # a < b", ["<i class=k>if</i> x: <i class=c># a &lt; b</i>"]),
+        ("x = f'{y}' \"#\"", ["x = <i class=s>f'{y}'</i> <i class=s>\"#\"</i>"]),
+        ("'''a\nb''' or c", ["<i class=s>'''a</i>", "<i class=s>b'''</i> <i class=k>or</i> c"]),
+        ("forget = 'it\\'s", ["forget = <i class=s>'it\\'s</i>"]),
+    ],
+)
+def test_source_is_coloured(text, coloured):
+    assert source.coloured(text) == coloured

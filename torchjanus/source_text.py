@@ -1,0 +1,120 @@
+"""Source files as reports need them: lines, and which function and statement each line belongs to."""
+
+import ast
+import linecache
+from collections.abc import Iterator
+from functools import cached_property
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class SourceFile:
+    """One file, as it was when this was made."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.lines = [line.rstrip() for line in linecache.getlines(file)]
+
+    def line(self, number: int) -> str:
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    @cached_property
+    def tree(self) -> ast.Module | None:
+        try:
+            return ast.parse("\n".join(self.lines))
+        except SyntaxError:  # a notebook cell with magics, for instance
+            return None
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree)) if self.tree is not None else []
+
+    @cached_property
+    def functions(self) -> list[tuple[int, int, str]]:
+        """First line, last line and name of each, inner ones after those around them."""
+        return [
+            (node.lineno, node.end_lineno or node.lineno, name)
+            for node, name in _functions(self.tree, "")
+        ]
+
+    @cached_property
+    def statements(self) -> dict[int, ast.stmt]:
+        """By line: the innermost statement that it belongs to."""
+        found: dict[int, ast.stmt] = {}
+        all_statements = [node for node in self.nodes if isinstance(node, ast.stmt)]
+        for node in sorted(reversed(all_statements), key=lambda each: each.lineno):
+            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                found[number] = node
+        return found
+
+    def statement(self, number: int, first: int) -> ast.stmt | None:
+        """The innermost statement of a line, of those that begin at line `first` or later."""
+        found = self.statements.get(number)
+        return found if found is not None and found.lineno >= first else None
+
+    def branches(self, first: int, last: int) -> list[ast.If]:
+        """The `if` statements that begin within these lines."""
+        return [each for each in self._branches if first <= each.lineno <= last]
+
+    @cached_property
+    def _branches(self) -> list[ast.If]:
+        return [node for node in self.nodes if isinstance(node, ast.If)]
+
+    @cached_property
+    def _ends(self) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
+        """By first line: the last line of a function, of a lambda, and of a body of statements."""
+        functions: dict[int, int] = {}
+        lambdas: dict[int, int] = {}
+        bodies: dict[int, int] = {}
+        for node in self.nodes:
+            if isinstance(node, FunctionNode):
+                functions.setdefault(_first_line(node), node.end_lineno or node.lineno)
+            elif isinstance(node, ast.Lambda):
+                lambdas.setdefault(node.lineno, node.end_lineno or node.lineno)
+            body = getattr(node, "body", None)
+            if isinstance(body, list) and body and not isinstance(node, ast.Module):
+                for each in body:
+                    if isinstance(each, ast.stmt):
+                        bodies.setdefault(each.lineno, body[-1].end_lineno)
+        return functions, lambdas, bodies
+
+    def span(self, start: int, name: str) -> tuple[int, int] | None:
+        """The lines of the function, lambda or run of statements that begins at a line."""
+        functions, lambdas, bodies = self._ends
+        if start in functions:
+            return start, functions[start]
+        if start in lambdas and "<lambda>" in name:
+            return start, lambdas[start]
+        return (start, bodies[start]) if start in bodies else None
+
+    def enclosing(self, line: int) -> tuple[int, int, str]:
+        """The innermost function around a line: its first and last line and its name."""
+        around = [each for each in self.functions if each[0] <= line <= each[1]]
+        return around[-1] if around else (line, line, "code")
+
+
+class Sources:
+    """The files of one report, each read and parsed once."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, SourceFile] = {}
+
+    def __getitem__(self, file: str) -> SourceFile:
+        if file not in self._files:
+            self._files[file] = SourceFile(file)
+        return self._files[file]
+
+
+def _first_line(function: FunctionNode) -> int:
+    return min([function.lineno, *(each.lineno for each in function.decorator_list)])
+
+
+def _functions(node: ast.AST | None, prefix: str) -> Iterator[tuple[FunctionNode, str]]:
+    for child in ast.iter_child_nodes(node) if node is not None else ():
+        if isinstance(child, FunctionNode | ast.ClassDef):
+            name = f"{prefix}{child.name}"
+            if not isinstance(child, ast.ClassDef):
+                yield child, name
+            yield from _functions(child, f"{name}.")
+        else:
+            yield from _functions(child, prefix)

@@ -1,0 +1,105 @@
+"""Timelines in the format of Chrome's tracing, which chrome://tracing and https://ui.perfetto.dev show."""
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from . import _core
+
+_MOST_EVENTS = 1_000_000
+# What the name alone does not tell, by category.
+_SHOWN = {
+    "profile": "{} (profiled)",
+    "python": "{} in Python",
+    "generate": "generate {}",
+    "optimise": "optimise {}",
+    "compile": "compile {}",
+    "graph": "graph of {}",
+}
+
+
+def begin() -> None:
+    """From now on events are kept."""
+    _core.begin_timeline(_MOST_EVENTS)
+
+
+def write(file: Path, title: str) -> None:
+    """Ends that, and writes the events."""
+    from . import __version__  # late: the package imports this module
+
+    events = _core.end_timeline()
+    told = {
+        "traceEvents": [*_names(title, {event[-1] for event in events}), *map(_event, events)],
+        "displayTimeUnit": "ms",
+        "otherData": {
+            "torchjanus": __version__,
+            "left out": _core.left_out_of_timeline(),
+        },
+    }
+    file.write_text(json.dumps(told, separators=(",", ":")), encoding="utf-8")
+
+
+@contextlib.contextmanager
+def trace(file: str | os.PathLike[str]) -> Iterator[None]:
+    """While it lasts, notes what torchjanus does and when; then writes that as a timeline.
+
+    chrome://tracing and https://ui.perfetto.dev show the file. It has calls, checks of guards, runs of graphs with
+    their kernels and operators (named by what they compute, with the line of the program), profiled runs, runs in
+    Python, the making of graphs, compilation in the background, and a mark for each reason why a call was not a graph.
+
+    Args:
+        file: Where to write it, as JSON; what is there is replaced.
+
+    Returns:
+        A context manager. One at a time: another one that begins within takes its events.
+
+    Raises:
+        OSError: At the end, if the file can't be written.
+    """
+    begin()
+    try:
+        yield
+    finally:
+        write(Path(file), "torchjanus")
+
+
+def _event(event: tuple[str, str, str, float, float, int]) -> dict[str, Any]:
+    category, name, details, start, end, thread = event
+    shown = {
+        "name": _SHOWN.get(category, "{}").format(name),
+        "cat": category,
+        "ts": start * 1e6,
+        "pid": os.getpid(),
+        "tid": thread,
+    }
+    if details:
+        shown["args"] = {"line" if category in ("kernel", "operator") else "details": details}
+    if end == start:
+        return {**shown, "ph": "i", "s": "t"}
+    return {**shown, "ph": "X", "dur": (end - start) * 1e6}
+
+
+def _names(title: str, threads: set[int]) -> Iterator[dict[str, Any]]:
+    """Of the process and its threads."""
+    known = {each.native_id: each.name for each in threading.enumerate()}
+    process = os.getpid()
+    yield {
+        "name": "process_name",
+        "ph": "M",
+        "pid": process,
+        "tid": process,
+        "args": {"name": title},
+    }
+    for thread in sorted(threads):
+        name = known.get(thread, "torchjanus")
+        yield {
+            "name": "thread_name",
+            "ph": "M",
+            "pid": process,
+            "tid": thread,
+            "args": {"name": name},
+        }
