@@ -34,6 +34,9 @@ def ended(ranks, fault, place, way):
         ("kill", "behind"),
         ("interrupt", "between"),
         ("hang", "all_reduce"),
+        ("hang", "between"),
+        ("raise", "backward"),
+        ("kill", "backward"),
     ],
 )
 def test_a_rank_that_fails(ranks, fault, place):
