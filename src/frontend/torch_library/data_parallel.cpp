@@ -134,7 +134,8 @@ class WrapperCall {
         python::import_attribute("torchjanus._core", "stop_waiting").release();
     const Value reducer = of_self("reducer");
     interpreter_.must(PyObject_CallOneArg(stop, as<Known>(reducer)->object.get()));
-    call_behind_run(interpreter_, stop, {{reducer}, {}});
+    const Value call = defer(interpreter_, Object::borrow(stop), {{reducer}, {}}, Py_TYPE(Py_None));
+    interpreter_.effects.push_back({as<Deferred>(call)->recipe, interpreter_.user_span()});
   }
 
   void broadcast_buffers() {

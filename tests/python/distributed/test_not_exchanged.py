@@ -68,6 +68,26 @@ def test_it_is_in_the_graph_otherwise():
     assert "shared within the graph: 1 bucket" in str(torchjanus.explain(step))
 
 
+def test_loss_that_is_returned_with_its_gradient():
+    """backward() has freed what it would need."""
+    net = DistributedDataParallel(model())
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    step = torchjanus.function(step)
+    losses = [step(torch.ones(5, 3)) for _ in range(8)]
+    told = torchjanus.stats(step)
+    assert told["exchanged_buckets"] == 1 and told["hits"] > 0, told
+    with pytest.raises(RuntimeError, match="second time"):
+        losses[-1].backward()
+
+
 @pytest.mark.parametrize(
     "option", ["find_unused_parameters", "static_graph", "gradient_as_bucket_view"]
 )
@@ -155,6 +175,17 @@ def test_buffer_that_lies_otherwise():
     inner = model()
     inner.register_buffer("table", torch.randn(4, 3).t())
     expect("with a buffer that doesn't lie in order", step_of(DistributedDataParallel(inner)))
+
+
+def test_size_of_broadcasts_that_varies():
+    net = DistributedDataParallel(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)))
+    plain = step_of(net)
+    step = torchjanus.function(plain)
+    for number in range(8):
+        net.broadcast_bucket_size = 1000 + number
+        step(torch.randn(5, 3))
+    reasons = [each["sentence"] for each in torchjanus.stats(step)["reasons"]]
+    assert any("whose size of broadcasts varies" in each for each in reasons), reasons
 
 
 def test_backward_outside_of_the_graph():
