@@ -148,6 +148,7 @@ def stats(f: Any = None) -> dict[str, Any]:
         - `graphs` in the cache, `generated` in all, `retired`, and `relaxations` of assumptions;
         - `backward_parts`: programs that the backward run of what a graph gives is divided into, at most; 0: nothing
           that it gives has a gradient;
+        - `exchanged_buckets`: buckets of gradients that processes share within a graph, at most;
         - `compiling`: whether kernels are being compiled;
         - `milliseconds`: `profiling`, `generating`, `optimising`, `compiling`, and `running` of the graphs;
         - `in_python`: `runs` in Python that were timed, and their `milliseconds`;

@@ -176,6 +176,12 @@ def _counters(snapshot: dict[str, Any]) -> list[str]:
         result.append(
             f"  backward run: {divided} parts, each of which gives gradients when it ends"
         )
+    buckets = max((leaf["exchanged_buckets"] for leaf in leaves(snapshot)), default=0)
+    if buckets:
+        result.append(
+            f"  gradients: shared within the graph: {buckets} bucket{'s' if buckets > 1 else ''}, "
+            "sent when complete and waited for before the update"
+        )
     return result
 
 

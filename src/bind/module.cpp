@@ -16,6 +16,7 @@
 #include "bind/function.h"
 #include "bind/lazy.h"
 #include "bind/picture.h"
+#include "bind/reducer.h"
 #include "bind/region.h"
 #include "bind/snapshot.h"
 #include "bind/startup.h"
@@ -192,6 +193,7 @@ NB_MODULE(_core, module) {
              "What the watch for entry points has seen, as a dict; None if nobody watches.");
   module.def("give_back_free_memory", give_back_free_memory,
              "Gives the system back what runs keep free for the next ones, and what malloc has.");
+  bind::bind_reducer(module);
   bind::bind_options(module);
   bind::bind_testing(module);
 }

@@ -150,10 +150,13 @@ nb::dict stats_dict(const Dispatcher& dispatcher) {
   dict["speed"] = speed_dict(dispatcher.measurement());
   dict["in_python"] = spent_dict(dispatcher.in_python().runs, dispatcher.in_python().milliseconds);
   dict["graphs"] = dispatcher.entries().size();
-  size_t backward_parts = 0;
-  for (const auto& entry : dispatcher.entries())
+  size_t backward_parts = 0, exchanged_buckets = 0;
+  for (const auto& entry : dispatcher.entries()) {
     backward_parts = std::max(backward_parts, entry->backward_parts());
+    exchanged_buckets = std::max(exchanged_buckets, entry->exchanged_buckets());
+  }
   dict["backward_parts"] = backward_parts;
+  dict["exchanged_buckets"] = exchanged_buckets;
   dict["compiling"] = dispatcher.is_compiling();
   dict["milliseconds"] = duration_dict(dispatcher.durations());
   dict["conversion"] = conversion_dict(dispatcher.account);

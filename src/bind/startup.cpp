@@ -13,6 +13,7 @@
 #include "base/ahead_choice.h"
 #include "base/background.h"
 #include "base/check.h"
+#include "base/collectives_switch.h"
 #include "base/conversion_account.h"
 #include "base/graph_runner.h"
 #include "base/options.h"
@@ -59,7 +60,7 @@ const std::map<std::string, std::string>& switches() {
     for (const Switch& each :
          {kBackgroundSwitch, kBudgetSwitch, kernels::kThreadCostSwitch, kEntryPointsSwitch,
           kLazySwitch, lazy::kInterceptionSwitch, lazy::kCrossIterationSwitch, kGraphRunnerSwitch,
-          torch::kBucketedBackwardSwitch})
+          torch::kBucketedBackwardSwitch, kCollectivesSwitch})
       made.emplace(each.name, each.meaning);
     for (const auto& each : passes::all_passes())
       if (each.name != "optimise") made.emplace(each.name, "the pass of that name");

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "ops/list.h"
-#include "torch/certain.h"
+#include "passes/analysis/certain.h"
 #include "torch/operator_facts.h"
 
 namespace janus::lazy {
@@ -305,7 +305,7 @@ bool never_raises(const OperatorRule& rule, bool integers_in, bool integers_out)
     case Raises::outside_place:
       return true;
     default:
-      return torch::is_safe_for_elements(*rule.native, integers_in, integers_out);
+      return passes::is_safe_for_elements(*rule.native, integers_in, integers_out);
   }
 }
 

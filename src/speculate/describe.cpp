@@ -163,6 +163,8 @@ std::string describe_against(PyObject* object, const TensorPattern& pattern) {
   note(fact->has_hooks, pattern.has_hooks, "has hooks", "has no hooks");
   note(fact->accumulator_has_hooks && pattern.is_accumulated_into, false,
        "has a gradient accumulator with hooks", "");
+  note(fact->accumulator_has_reducer || !pattern.is_reduced, true, "",
+       "has a gradient accumulator with other hooks than a reducer's");
   std::string text = describe_object(object);
   for (size_t i = 0; i < notes.size(); ++i) text += cat(i == 0 ? " (" : ", ", notes[i]);
   return notes.empty() ? text : text + ")";

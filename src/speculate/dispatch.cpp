@@ -418,7 +418,8 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
   }
   if (failure->kind == Failure::Kind::broken) {
     committed = true;  // in part, so the call can't be repeated
-    PyErr_SetString(PyExc_RuntimeError, failure->message.c_str());
+    // A collective has raised what it raises in eager execution.
+    if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, failure->message.c_str());
     throw python::ErrorSet();
   }
   ++entry->aborts;
@@ -764,6 +765,9 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
                          " operators were not optimised within ", TimeBudget::seconds(), " s"),
                      largest.span, largest.statement};
     return nullptr;
+  } catch (const UncertainCollective& error) {
+    wanted.why_no_collectives = cat("before ", error.what(), " may end the run");
+    return generate_with(wanted, chosen, relaxed, refusal);
   } catch (const graph::TypeError& error) {  // for instance, an operator has no gradient
     refusal = Reason{ReasonCode::autograd, error.what(), {}};
     if (!decides_sizes || call.keeps_sizes) return nullptr;

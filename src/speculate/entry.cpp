@@ -18,7 +18,10 @@
 #include "graph/functions.h"
 #include "graph/text.h"
 #include "kernels/compilation.h"
+#include "ops/collectives.h"
+#include "ops/list.h"
 #include "ops/promotion.h"
+#include "passes/analysis/certain.h"
 #include "passes/pipeline/pipeline.h"
 #include "python/version.h"
 #include "speculate/deferred_warnings.h"
@@ -177,6 +180,10 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   const auto sums =
       generated.is_shared_update ? passes::Sums::as_eager : passes::Sums::in_any_order;
   graph = passes::optimise(std::move(graph), nullptr, kernels::can_compile, sums);
+  if (const graph::Node* node = passes::uncertain_behind_communication(graph))
+    throw UncertainCollective(std::string(node->op->name));
+  entry->exchanged_buckets_ = static_cast<size_t>(
+      std::ranges::count(graph.body().nodes, &op::all_reduce_start, &graph::Node::op));
   const double optimised = now();
   entry->frames_of_call_ = frames_of_call(graph);
   entry->compile(graph);

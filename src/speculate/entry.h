@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,12 @@ namespace janus::speculate {
 /// Sets the tensors and operators that programs use. torch/ calls it once at start-up.
 void set_library(execute::Library* library);
 execute::Library* library();
+
+/// A collective would be made where the run may still be given up: what() names the operator.
+class UncertainCollective : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 class Entry {
  public:
@@ -71,6 +78,8 @@ class Entry {
   size_t backward_parts() const {
     return differentiable_ ? differentiable_->backward_parts() : size_t{0};
   }
+  /// Buckets of gradients that the graph shares with other processes.
+  size_t exchanged_buckets() const { return exchanged_buckets_; }
   execute::Program::Timing timing() const;
   const std::vector<LineMark>& lines() const { return lines_; }
   const std::vector<GraphTest>& tests() const { return tests_; }
@@ -125,6 +134,7 @@ class Entry {
   std::vector<ElementPart> parts_;  ///< InputBinding::part, of inputs that are lists
   std::vector<Cell> cells_;         ///< as program_->cells()
   size_t result_count_ = 0;
+  size_t exchanged_buckets_ = 0;
   Recipe result_;
   std::vector<HeapWriter> writes_;
   std::vector<Recipe> effects_;

@@ -234,6 +234,8 @@ struct Call {
   bool keeps_sizes = false;
   /// Assumes that paths to one tensor in this call lead to one tensor in all calls.
   bool keeps_aliases = false;
+  /// Why no collective may be in the graph; empty: some may.
+  std::string why_no_collectives;
 };
 
 /// An assumption as text: "x: f32[B,784]", "self.training is True".

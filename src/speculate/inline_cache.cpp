@@ -440,6 +440,7 @@ void InlineCache::Noting::check_tensor(const Check& check, uint32_t step, bool o
   expected.may_be_view = pattern.may_be_view;
   expected.has_hooks = pattern.has_hooks;
   expected.is_accumulated_into = pattern.is_accumulated_into;
+  expected.is_reduced = pattern.is_reduced;
   expected.first_size = static_cast<uint32_t>(check.tensor.first_size);
   expected.sizes = to_.numbers_.data() + to_.numbers_.size();
   for (const DimCheck& dim : check.tensor.dims) {

@@ -26,8 +26,10 @@ struct TensorFact {
   bool is_view = false;       ///< shares autograd version with a base (differentiable view)
   bool has_hooks = false;     ///< tensor hooks, post-accumulate hooks, retains_grad
   bool accumulator_has_hooks = false;  ///< hooks of the node that adds to its .grad
-  const void* storage = nullptr;       ///< identity of the memory: equal for tensors that share it
-  const void* identity = nullptr;      ///< identity of the tensor (TensorImpl)
+  /// One of C++ and no other, as DistributedDataParallel's reducer has it.
+  bool accumulator_has_reducer = false;
+  const void* storage = nullptr;   ///< identity of the memory: equal for tensors that share it
+  const void* identity = nullptr;  ///< identity of the tensor (TensorImpl)
 };
 
 /// The thread state that changes what operators do. Guards compare it as a whole.
@@ -59,7 +61,7 @@ struct ExpectedTensor {
   graph::DType dtype = graph::DType::f32;
   uint8_t rank = 0;
   bool requires_grad = false, is_leaf = true, is_parameter = false, may_be_view = false,
-       has_hooks = false, is_accumulated_into = false;
+       has_hooks = false, is_accumulated_into = false, is_reduced = false;
   bool is_symbolic = false;          ///< its sizes are wanted
   uint32_t first_size = 0;           ///< where they go
   const int64_t* sizes = nullptr;    ///< -1: at least 2
@@ -121,6 +123,8 @@ struct TensorPattern {
   bool has_hooks = false;
   /// The run adds to its .grad, so the accumulator node, which eager would run, must have no hooks.
   bool is_accumulated_into = false;
+  /// The run does what the one hook of that node, of DistributedDataParallel's reducer, would do.
+  bool is_reduced = false;
 };
 
 /// torch/ sets it once at start-up.

@@ -14,7 +14,7 @@
 
 #include "base/policy.h"
 #include "base/thread_pool.h"
-#include "torch/certain.h"
+#include "passes/analysis/certain.h"
 #include "torch/certain_part.h"
 #include "torch/exposed.h"
 #include "torch/layout_copy.h"
@@ -168,7 +168,9 @@ class TorchLibrary final : public execute::Library {
     return run_protected(unlock, body, context);
   }
 
-  bool is_certain(const graph::Node& node) const override { return fails_only_for_memory(node); }
+  bool is_certain(const graph::Node& node) const override {
+    return passes::fails_only_for_memory(node);
+  }
   void enter_certain_part() override { torch::enter_certain_part(); }
   void check_interrupt() override { torch::check_interrupt(); }
 

@@ -7,6 +7,7 @@
 #include "torch/bernoulli.h"
 #include "torch/boxed_operation.h"
 #include "torch/classes.h"
+#include "torch/collectives.h"
 #include "torch/convolution.h"
 #include "torch/element_writes.h"
 #include "torch/layout_copy.h"
@@ -36,6 +37,7 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
   if (auto writes = bind_element_writes(node)) return writes;
   if (auto pooling = bind_pooling(node, symbols)) return pooling;
   if (auto copy = bind_layout_copy(node, symbols)) return copy;
+  if (auto collective = bind_collective(node)) return collective;
   return bind_boxed(node, symbols);
 }
 

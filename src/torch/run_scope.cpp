@@ -14,6 +14,7 @@
 #include "python/lock.h"
 #include "python/object.h"
 #include "torch/certain_part.h"
+#include "torch/collectives.h"
 #include "torch/memory.h"
 
 namespace janus::torch {
@@ -76,6 +77,7 @@ std::optional<Failure> run_protected(Unlock unlock, void (*body)(void*), void* c
     const BelowAutograd below;
     const UncertainScope uncertain;
     const PooledScope pooled;
+    const CollectivesScope collectives;
     body(context);
     return std::nullopt;
   } catch (const Interrupted&) {

@@ -118,6 +118,16 @@ bool accumulator_has_hooks(const AutogradMeta& meta) {
   return node && any_hook(*node);
 }
 
+/// Whether the node has one hook, which is written in C++: DistributedDataParallel's reducer has
+/// that form. Torch hides what would let the hook's class be compared in another way than by name.
+bool accumulator_has_reducer(const AutogradMeta& meta) {
+  if (meta.grad_accumulator_.expired()) return false;
+  const auto node = meta.grad_accumulator_.lock();
+  if (!node || !node->pre_hooks().empty() || node->post_hooks().size() != 1) return false;
+  const auto& hook = *node->post_hooks().front();
+  return std::string_view(typeid(hook).name()) == "N5torch8autograd5utils14LambdaPostHookE";
+}
+
 /// Views that were written in place make their grad_fn when asked.
 bool is_leaf(const at::Tensor& tensor, const AutogradMeta& meta) {
   return meta.is_view_ ? tensor.is_leaf() : !meta.grad_fn_;
@@ -140,7 +150,8 @@ bool autograd_matches(const at::Tensor& tensor, const Pattern& pattern) {
   return (pattern.may_be_view || !meta->is_view_) && hooks.any == pattern.has_hooks &&
          !hooks.hidden && is_leaf(tensor, *meta) == pattern.is_leaf &&
          requires_grad(tensor, *meta) == pattern.requires_grad && meta->fw_grad_ == nullptr &&
-         !(pattern.is_accumulated_into && accumulator_has_hooks(*meta));
+         !(pattern.is_accumulated_into && accumulator_has_hooks(*meta)) &&
+         (!pattern.is_reduced || accumulator_has_reducer(*meta));
 }
 
 /// As TensorPattern::any_strides says.
@@ -268,6 +279,7 @@ class Access final : public speculate::TensorAccess {
     fact.is_view = meta != nullptr && meta->is_view_;
     fact.has_hooks = meta != nullptr && hooks_of(tensor.unsafeGetTensorImpl(), *meta).any;
     fact.accumulator_has_hooks = meta != nullptr && accumulator_has_hooks(*meta);
+    fact.accumulator_has_reducer = meta != nullptr && accumulator_has_reducer(*meta);
     fact.storage = storage_of(object);
     fact.identity = tensor.unsafeGetTensorImpl();
     return fact;

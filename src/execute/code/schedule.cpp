@@ -11,6 +11,7 @@
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
+#include "ops/collectives.h"
 #include "ops/list.h"
 #include "ops/python.h"
 #include "ops/read.h"
@@ -92,11 +93,12 @@ class Order {
     }
   }
 
-  /// Nodes that draw random numbers or use the heap keep their order. A clock is read when all
-  /// before it is done and nothing behind it has begun.
+  /// Nodes that draw random numbers, use the heap or communicate keep their order. A clock is read
+  /// when all before it is done and nothing behind it has begun.
   void add_effect_edges() {
     size_t last_random = nodes_.size();
     size_t last_heap = nodes_.size();
+    size_t last_exchange = nodes_.size();
     size_t since_clock = 0;  // one behind the last one that was read
     for (size_t n = 0; n < nodes_.size(); ++n) {
       bool random = false;
@@ -114,6 +116,10 @@ class Order {
       if (heap && !is_write(*nodes_[n])) {
         if (last_heap < nodes_.size()) edge(last_heap, n);
         last_heap = n;
+      }
+      if (ops::communicates(*nodes_[n])) {
+        if (last_exchange < nodes_.size()) edge(last_exchange, n);
+        last_exchange = n;
       }
       if (since_clock > 0) edge(since_clock - 1, n);
       if (!clock) continue;

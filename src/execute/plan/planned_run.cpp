@@ -15,6 +15,7 @@
 #include "base/timeline.h"
 #include "execute/plan/beside.h"
 #include "execute/run/boundary.h"
+#include "execute/run/communication.h"
 #include "execute/run/container_call.h"
 #include "execute/run/ordinary_run.h"
 #include "execute/run/scalar_call.h"
@@ -300,6 +301,7 @@ bool PlannedRun::run_operation(const Step& step) {
   if (step.kind == Step::Kind::operation_placed) return run_placed(plan_.placed[step.index]);
   const Instruction& instruction = plan_.code.instructions[step.index];
   if (step.kind == Step::Kind::operation_fresh) return run_fresh(instruction);
+  note_communication(*instruction.node, frame_, library_);
   frame_.running = instruction.node;
   Operation& operation = *frame_.operations[instruction.operation];
   const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};

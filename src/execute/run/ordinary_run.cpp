@@ -10,6 +10,7 @@
 #include "execute/frame/kernel_call.h"
 #include "execute/library/copies.h"
 #include "execute/library/failure.h"
+#include "execute/run/communication.h"
 #include "execute/run/container_call.h"
 #include "execute/run/learning.h"
 #include "execute/run/scalar_call.h"
@@ -274,7 +275,8 @@ bool OrdinaryRun::run_dimension(const Instruction& instruction) {
 }
 
 void OrdinaryRun::run_operation(const Instruction& instruction) {
-  fault_point(Fault::operation);
+  note_communication(*instruction.node, frame_, library_);
+  if (!frame_.is_certain) fault_point(Fault::operation);
   frame_.running = instruction.node;
   call_operation(instruction);
   library_.check_interrupt();

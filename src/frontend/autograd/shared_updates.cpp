@@ -8,6 +8,7 @@
 #include <set>
 
 #include "frontend/core/torch_objects.h"
+#include "ops/collectives.h"
 #include "ops/list.h"
 
 namespace janus::frontend {
@@ -118,10 +119,32 @@ bool may_add_up(const graph::Graph& graph) {
   return found;
 }
 
+/// Whether sums are computed of what other processes have as well.
+bool adds_up_what_is_shared(const graph::Graph& graph) {
+  static const std::set<const graph::OpDef*> others = {&op::commit, &op::rebind, &op::contiguous};
+  std::set<const graph::Value*> shared;
+  bool found = false;
+  for (const Node* node : graph.body().nodes) {
+    bool takes = node->op == &op::all_reduce_wait;
+    const auto look = [&](const Node& each) {
+      const bool is_shared = std::ranges::any_of(
+          each.inputs, [&](const graph::Value* input) { return shared.contains(input); });
+      takes |= is_shared;
+      found |= is_shared && !each.op->is(graph::Trait::elementwise) &&
+               !each.op->is(graph::Trait::view) && !others.contains(each.op);
+    };
+    look(*node);
+    for (const auto& block : node->blocks) graph::for_each_node(*block, look);
+    if (takes) shared.insert(node->outputs.begin(), node->outputs.end());
+  }
+  return found;
+}
+
 }  // namespace
 
 bool is_shared_update(Interpreter& interpreter) {
   const speculate::Generated& generated = interpreter.output();
+  if (adds_up_what_is_shared(generated.graph)) return true;
   return updates_parameters(generated) && may_add_up(generated.graph) &&
          is_in_process_group(interpreter);
 }

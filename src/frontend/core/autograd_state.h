@@ -10,6 +10,7 @@
 
 #include "frontend/core/custom_gradient_record.h"
 #include "frontend/core/gradient_switches.h"
+#include "frontend/core/parallel_models.h"
 #include "frontend/core/tensor_hooks.h"
 #include "frontend/values/value.h"
 
@@ -23,6 +24,9 @@ struct AutogradState {
   bool gradients_vary = false;
   /// Where gradients go through the program's own code, in the order in which it was reached.
   std::vector<CustomGradient> custom_gradients;
+
+  /// Wrapped models that were called, each once.
+  std::vector<ParallelModel> parallel_models;
 
   // --- leaves
   /// Leaves that require grad and were made in the run.

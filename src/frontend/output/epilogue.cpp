@@ -36,6 +36,7 @@
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/tensors/tensor_data.h"
+#include "frontend/torch_library/data_parallel.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/identity_number.h"
 #include "frontend/values/number_kinds.h"
@@ -1046,6 +1047,7 @@ void finish(Interpreter& interpreter, const Value& result) {
   refuse_changed_aliases(interpreter);
   assume_distinct_leaves(interpreter);
   assume_separate(interpreter);
+  check_gradients_shared(interpreter);
   interpreter.output().is_shared_update = is_shared_update(interpreter);
   graph::Block& body = interpreter.output().graph.body();
   body.results = interpreter.results();

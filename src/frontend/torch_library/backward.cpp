@@ -23,6 +23,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/tensors/autocast.h"
 #include "frontend/tensors/tensor.h"
+#include "frontend/torch_library/data_parallel.h"
 #include "frontend/torch_library/special_callables.h"
 #include "frontend/values/make.h"
 #include "frontend/values/strides.h"
@@ -181,7 +182,7 @@ std::vector<ReachedLeaf> reached_leaves(Interpreter& interpreter, const Outputs&
 /// The graph adds to the leaves' .grad itself: nobody would call hooks of the nodes that do so in
 /// eager.
 void assume_plain_accumulators(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves) {
-  std::set<const speculate::Source*> sources;
+  std::set<const speculate::Source*> sources, reduced;
   for (const ReachedLeaf& each : leaves) {
     const speculate::Source* source = each.leaf->source;
     // What has no path is made by the run. An object that existed before the call might have hooks.
@@ -189,13 +190,19 @@ void assume_plain_accumulators(Interpreter& interpreter, const std::vector<Reach
       interpreter.refuse(ReasonCode::hook, "the gradient accumulator of a leaf that the run finds");
     if (source == nullptr) continue;
     const auto fact = speculate::tensor_access().describe(each.leaf->object.get(), nullptr);
+    if (fact && fact->accumulator_has_reducer && model_of(interpreter, *each.leaf) != nullptr) {
+      reduced.insert(source);
+      continue;
+    }
     if (fact && fact->accumulator_has_hooks)
       interpreter.refuse(ReasonCode::hook, cat("the gradient accumulator of ", source->describe()));
     sources.insert(source);
   }
   for (Assumption& each : interpreter.output().assumptions)
-    if (each.kind == Assumption::Kind::tensor && sources.contains(each.source))
-      each.tensor.is_accumulated_into = true;
+    if (each.kind == Assumption::Kind::tensor) {
+      each.tensor.is_accumulated_into |= sources.contains(each.source);
+      each.tensor.is_reduced |= reduced.contains(each.source);
+    }
 }
 
 /// Accumulates a gradient into a leaf's `.grad`.
@@ -290,6 +297,12 @@ void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves
       call_accumulation_hooks(interpreter, leaf.leaf);
     }
   });
+  std::erase_if(tensors, [&](const auto& tensor) {
+    return std::ranges::any_of(leaves, [&](const ReachedLeaf& leaf) {
+      return leaf.leaf == tensor && !leaf.reached.certain;
+    });
+  });
+  share_gradients(interpreter, tensors);
 }
 
 bool known_flag(Interpreter& interpreter, const Value* value, bool otherwise) {

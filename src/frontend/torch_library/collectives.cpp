@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "frontend/core/interpreter.h"
-#include "frontend/core/operations.h"
-#include "frontend/objects/attributes.h"
+#include "frontend/torch_library/data_parallel.h"
 #include "frontend/torch_library/special_callables.h"
 #include "python/is_loaded.h"
 
@@ -26,16 +25,6 @@ Value refuse_communication(Interpreter& interpreter, const CallArguments&) {
 
 template <Path path>
 constexpr SpecialCallable communicates{path.text, refuse_communication<path>};
-
-/// DistributedDataParallel.forward: the module within can be converted by itself.
-Value refuse_data_parallel(Interpreter& interpreter, const CallArguments& arguments) {
-  const Value within = arguments.positional.empty()
-                           ? nullptr
-                           : attribute(interpreter, arguments.positional[0], "module");
-  const auto* module = as<Known>(within);
-  interpreter.refuse_around("DistributedDataParallel",
-                            module == nullptr ? python::Object() : module->object);
-}
 
 }  // namespace
 
@@ -72,7 +61,7 @@ std::span<const SpecialCallable> collective_callables() {
       communicates<"torch.distributed.scatter_object_list">,
       communicates<"torch.distributed.send">,
       communicates<"torch.distributed.send_object_list">,
-      {"torch.nn.parallel.DistributedDataParallel.forward", refuse_data_parallel},
+      {"torch.nn.parallel.DistributedDataParallel.forward", call_data_parallel},
   };
   return table;
 }

@@ -10,7 +10,9 @@
 #include "base/check.h"
 #include "graph/cost.h"
 #include "graph/op.h"
+#include "ops/collectives.h"
 #include "ops/list.h"
+#include "passes/analysis/certain.h"
 #include "passes/ordering/effects.h"
 #include "passes/ordering/order.h"
 #include "passes/structure/captures.h"
@@ -32,12 +34,16 @@ const Value* owner_of(const Value* value) {
 
 bool is_write(const Node& node) { return node.op->is(Trait::writes_state); }
 
-/// Marks the guards and all that must come before them.
+/// Marks the guards and all that must come before them. If processes communicate, also what else
+/// may end the run, as that has to be decided before.
 std::vector<bool> needed_by_guards(const graph::Block& block, const Predecessors& before) {
   std::vector<bool> needed(block.nodes.size());
+  const bool has_exchange =
+      std::ranges::any_of(block.nodes, [](const Node* node) { return ops::communicates(*node); });
   for (size_t i = needed.size(); i-- > 0;) {
     const auto effects = ordering_effects(*block.nodes[i]);
     if (std::ranges::find(effects, Effect::guard) != effects.end()) needed[i] = true;
+    if (has_exchange && !is_certain(*block.nodes[i])) needed[i] = true;
     if (!needed[i]) continue;
     for (const uint32_t other : before[i]) needed[other] = true;
   }
@@ -130,6 +136,8 @@ class Scheduler {
       if (done[next]) continue;
       done[next] = true;
       result.push_back(block_.nodes[next]);
+      if (ops::communicates(*block_.nodes[next]))
+        is_waiting_ = block_.nodes[next]->op == &op::all_reduce_wait;
       for (const uint32_t other : memory_.run(next))
         if (is_ready_[other] && !done[other]) push(other);
       for (const uint32_t other : after_[next])
@@ -140,18 +148,25 @@ class Scheduler {
   }
 
  private:
-  /// Smaller comes first.
-  enum class Stage { guards, work, writes };
+  /// Smaller comes first. What is exchanged begins as soon as it can, and is waited for when there
+  /// is nothing else to do.
+  enum class Stage { guards, exchanges, work, waits, writes };
   using Key = std::tuple<Stage, bool, uint32_t>;
+
+  Stage stage_of(uint32_t i) const {
+    const Node& node = *block_.nodes[i];
+    if (early_[i]) return Stage::guards;
+    if (node.op == &op::all_reduce_wait && !is_waiting_) return Stage::waits;
+    if (ops::communicates(node)) return Stage::exchanges;
+    return is_write(node) ? Stage::writes : Stage::work;
+  }
 
   void make_ready(uint32_t i) {
     is_ready_[i] = true;
     push(i);
   }
   void push(uint32_t i) {
-    const Stage stage = early_[i]                    ? Stage::guards
-                        : is_write(*block_.nodes[i]) ? Stage::writes
-                                                     : Stage::work;
+    const Stage stage = stage_of(i);
     const bool grows = stage == Stage::work && memory_.growth(i) > 0;
     queue_.emplace(stage, grows, i);
   }
@@ -162,6 +177,9 @@ class Scheduler {
   Memory memory_;
   const std::vector<bool> early_;
   std::vector<bool> is_ready_;
+  /// For what was exchanged: one that fails must do so before anything is written, so what uses
+  /// the first comes behind the last.
+  bool is_waiting_ = false;
   std::priority_queue<Key, std::vector<Key>, std::greater<>> queue_;
 };
 

@@ -21,7 +21,8 @@ def ended(ranks, fault, place, way):
         steps = re.findall("^steps.*$", each.printed, re.MULTILINE)
         # Gloo says it in several ways, by what it sees first.
         is_gone = bool(re.search("closed by peer|Connection reset|Broken pipe", each.message))
-        found.append((each.exit, each.error, is_gone, "Timed out" in each.message, steps))
+        is_late = bool(re.search("timed out|timeout", each.message, re.IGNORECASE))
+        found.append((each.exit, each.error, is_gone, is_late, steps))
     return found
 
 
@@ -34,6 +35,9 @@ def ended(ranks, fault, place, way):
         ("kill", "behind"),
         ("interrupt", "between"),
         ("hang", "all_reduce"),
+        ("hang", "between"),
+        ("raise", "backward"),
+        ("kill", "backward"),
     ],
 )
 def test_a_rank_that_fails(ranks, fault, place):

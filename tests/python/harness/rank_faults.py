@@ -35,13 +35,16 @@ def train(fault: str, place: str, way: str) -> None:
     if way == "inside":
         torchjanus.function(inner)
     parallel = place != "all_reduce"
-    net = DistributedDataParallel(inner) if parallel else inner
+    # Several buckets: the others may have got the first when a rank fails.
+    net = DistributedDataParallel(inner, bucket_cap_mb=1e-4) if parallel else inner
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     state = {"step": 0}
 
+    def is_now() -> bool:
+        return state["step"] == FAILING_STEP and dist.get_rank() == FAILING_RANK
+
     def fails_here(where: str) -> None:
-        is_now = state["step"] == FAILING_STEP and dist.get_rank() == FAILING_RANK
-        if where == place and is_now:
+        if where == place and is_now():
             fail(fault)
 
     def step(x, y):
@@ -60,6 +63,8 @@ def train(fault: str, place: str, way: str) -> None:
     take = torchjanus.function(step) if way == "step" else step
     try:
         while state["step"] < 12:
+            if place == "backward" and is_now():  # before the last gradient
+                inner[0].weight.register_hook(lambda _: fails_here(place))
             take(torch.randn(4, 6), torch.randn(4, 3))
             state["step"] += 1
     finally:

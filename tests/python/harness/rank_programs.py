@@ -438,6 +438,9 @@ def _brief(stats: dict[str, Any]) -> dict[str, Any]:
         "state": stats["state"],
         "hits": stats["hits"] + sum(each["hits"] for each in stats.get("parts", ())),
         "backward_parts": stats["backward_parts"],
+        "exchanged_buckets": max(
+            each["exchanged_buckets"] for each in (stats, *stats.get("parts", ()))
+        ),
         "reasons": [(each["code"], each["sentence"]) for each in stats["reasons"]],
     }
 
@@ -457,11 +460,18 @@ def train(
     steps: int = STEPS,
     part_bytes: int = 0,
     options: dict[str, Any] | None = None,
+    without: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """`part_bytes`: of a part of the backward run; 0: as the product divides it. `options`: of the wrappers."""
+    """`part_bytes`: of a part of the backward run; 0: as the product divides it. `options`: of the wrappers.
+    `without`: what is switched off."""
     torchjanus._core.testing.force_backward_parts(part_bytes)
     WRAPPER_OPTIONS.clear()
     WRAPPER_OPTIONS.update(options or {})
+    with torchjanus.options.without(*without):
+        return compared(name, way, steps)
+
+
+def compared(name: str, way: str, steps: int) -> dict[str, Any]:
     eager, ours = Run(name, "eager"), None
     for number in range(steps):
         eager.take_step(number)

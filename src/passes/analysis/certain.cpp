@@ -1,12 +1,14 @@
 // See certain.h. For which contents an operator raises is a fact of its block (OpDef::raises).
-#include "torch/certain.h"
+#include "passes/analysis/certain.h"
 
 #include <algorithm>
 
 #include "graph/op.h"
+#include "ops/collectives.h"
 #include "ops/list.h"
+#include "ops/read.h"
 
-namespace janus::torch {
+namespace janus::passes {
 
 using graph::Node;
 using graph::Raises;
@@ -57,4 +59,40 @@ bool is_safe_for_elements(const graph::OpDef& op, bool integers_in, bool integer
   return !integers_in && graph::raises_of(op) == Raises::never_for_floats;
 }
 
-}  // namespace janus::torch
+bool is_certain(const Node& node) {
+  if (ops::communicates(node) || node.op->is(Trait::writes_state)) return true;
+  if (node.op == &op::fused)
+    return std::ranges::none_of(node.blocks.front()->nodes,
+                                [](const Node* inner) { return ops::looks_up(*inner); });
+  if (node.op == &op::function) return true;  // what calls it is none
+  if (!node.blocks.empty() || node.op->number != nullptr) return false;
+  switch (node.op->computed_by) {
+    case graph::ComputedBy::containers:
+    case graph::ComputedBy::heap:
+    case graph::ComputedBy::python:
+      return false;
+    default:
+      break;
+  }
+  if (node.op == &op::constant || node.op == &op::state || node.op == &op::undefined) return true;
+  if (node.op == &op::size || node.op == &op::dimension || node.op == &op::call) return false;
+  return fails_only_for_memory(node);
+}
+
+const Node* uncertain_behind_communication(const graph::Graph& graph) {
+  bool has_begun = false;
+  for (const Node* node : graph.body().nodes) {
+    if (has_begun && !is_certain(*node)) return node;
+    has_begun |= ops::communicates(*node);
+    for (const auto& block : node->blocks) {
+      const Node* found = nullptr;
+      graph::for_each_node(*block, [&](const Node& each) {
+        if (ops::communicates(each)) found = &each;
+      });
+      if (found != nullptr) return found;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace janus::passes

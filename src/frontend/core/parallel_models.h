@@ -1,0 +1,29 @@
+// Models within DistributedDataParallel that the run has called, whose gradients processes share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "python/object.h"
+
+namespace janus::frontend {
+
+struct ParallelModel {
+  python::Object wrapper;  ///< the DistributedDataParallel
+  python::Object module;   ///< the one within
+  std::string group;       ///< the name of the processes' group
+  /// Its parameters as the reducer sends their gradients: by bucket, in order.
+  std::vector<std::vector<python::Object>> buckets;
+  /// The next backward() that reaches the parameters shares their gradients. A model that was
+  /// called within no_sync() keeps them.
+  bool shares = false;
+
+  bool has(const PyObject* parameter) const {
+    for (const auto& bucket : buckets)
+      for (const python::Object& each : bucket)
+        if (each.get() == parameter) return true;
+    return false;
+  }
+};
+
+}  // namespace janus::frontend

@@ -1,0 +1,78 @@
+"""The all-reduce of gradients within the graph: the whole step is one, and goes together with ranks that run it
+eagerly, by the same collectives."""
+
+import pytest
+import torch.distributed
+
+pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="no torch.distributed")
+
+WHOLE = ["lenet", "residual", "gpt", "lstm", "trees"]
+SMALL = {"bucket_cap_mb": 1e-4}
+
+
+def expect_equal(found):
+    for each in found:
+        assert not any(each["apart"]), each
+
+
+def expect_graph(told, buckets=1):
+    assert told["state"] == "graph" and told["hits"] > 0, told
+    assert told["exchanged_buckets"] >= buckets, told
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("options", [{}, SMALL], ids=["one bucket", "several"])
+def test_step_is_one_graph(ranks, name, options):
+    """The ranks begin to run it at different steps, and trees of new kinds make them leave it."""
+    found = ranks.run("rank_programs:train", name=name, way="step", options=options)
+    expect_equal(found)
+    for each in found:
+        (asked,) = each["asked"]
+        expect_graph(asked, 2 if options else 1)
+        assert "communication" not in [code for code, _ in asked["reasons"]], asked
+
+
+@pytest.mark.parametrize("name", ["residual", "gpt"])
+def test_four_ranks(ranks, name):
+    found = ranks.run("rank_programs:train", ranks=4, name=name, way="step", options=SMALL)
+    expect_equal(found)
+    for each in found:
+        expect_graph(each["asked"][0], 2)
+
+
+@pytest.mark.parametrize("name", ["residual", "gpt"])
+@pytest.mark.parametrize("converted", [[0], [1]])
+def test_one_rank_stays_eager(ranks, name, converted):
+    found = ranks.run("rank_exchange:mixed", name=name, converted=converted, options=SMALL)
+    expect_equal(found)
+    expect_graph(found[converted[0]]["asked"][0], 2)
+
+
+@pytest.mark.parametrize(
+    "way", ["plain", "misses", "eager_between", "evaluates", "keeps_gradients", "failing"]
+)
+@pytest.mark.parametrize("adam", [False, True])
+def test_ranks_in_different_states(ranks, way, adam):
+    found = ranks.run("rank_exchange:between", way=way, adam=adam)
+    expect_equal(found)
+    for each in found:
+        expect_graph(each["told"], 2)
+
+
+def test_three_ranks(ranks):
+    """A third is no number of the machine's: the division is the reducer's, too."""
+    expect_equal(ranks.run("rank_exchange:between", ranks=3, way="eager_between"))
+
+
+def test_same_collectives_as_eager(ranks):
+    for each in ranks.run("rank_exchange:on_the_wire"):
+        expect_graph(each["told"], 2)
+        assert each["converted"][2:] == each["eager"][2:], each
+        assert all(len(step) >= 4 for step in each["converted"][2:]), each
+
+
+def test_off_by_its_switch(ranks):
+    found = ranks.run("rank_programs:train", name="lenet", way="step", without=["collectives"])
+    expect_equal(found)
+    for each in found:
+        assert each["asked"][0]["state"] == "cut" and not each["asked"][0]["exchanged_buckets"]
