@@ -1,31 +1,18 @@
-// See reducer.h.
-//
-// A forward pass with gradients tells the reducer to wait for them; the end of backward() tells it
-// that they have come. A step that is a graph does neither. If an earlier forward pass had no
-// backward(), the reducer would wait on, and take the gradients of some later step.
 #include "bind/reducer.h"
 
 #include <pybind11/conduit/pybind11_platform_abi_id.h>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
-#include <mutex>
 #include <typeinfo>
 
 #include "base/check.h"
+#include "torch/reducer.h"
 
 namespace nb = nanobind;
 
 namespace janus::bind {
 
 namespace {
-
-/// To see what classes derived from the reducer may.
-struct Open : c10d::Reducer {
-  static void stop_waiting(c10d::Reducer& reducer) {
-    const std::lock_guard lock(reducer.*(&Open::mutex_));
-    reducer.*(&Open::expect_autograd_hooks_) = false;
-  }
-};
 
 /// The object of C++ behind one of pybind11's, by the protocol that it has for other libraries.
 c10d::Reducer& reducer_of(nb::handle object) {
@@ -43,9 +30,13 @@ c10d::Reducer& reducer_of(nb::handle object) {
 
 void bind_reducer(nb::module_& module) {
   module.def(
-      "stop_waiting", [](nb::handle reducer) { Open::stop_waiting(reducer_of(reducer)); },
+      "stop_waiting", [](nb::handle reducer) { torch::stop_waiting(reducer_of(reducer)); },
       nb::arg("reducer"),
       "Tells a reducer that no gradients are on their way, as the end of backward() does.");
+  module.def(
+      "reducer_address",
+      [](nb::handle reducer) { return reinterpret_cast<uintptr_t>(&reducer_of(reducer)); },
+      nb::arg("reducer"), "Where the reducer of C++ is that this object stands for.");
 }
 
 }  // namespace janus::bind

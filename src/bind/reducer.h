@@ -1,4 +1,4 @@
-// What a graph leaves undone at the reducer of DistributedDataParallel.
+// The reducer of DistributedDataParallel for Python: see torch/reducer.h.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -386,6 +386,11 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
     note(*reason);
     return Result::left;
   }
+  if (const auto reason = entry->reducer_in_the_way()) {
+    ++entry->aborts;
+    note(*reason);
+    return Result::left;
+  }
   TakenLocks locks;
   if (const auto reason = entry->take_locks(captured, locks)) {
     ++entry->aborts;

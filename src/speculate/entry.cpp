@@ -184,6 +184,7 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
     throw UncertainCollective(std::string(node->op->name));
   entry->exchanged_buckets_ = static_cast<size_t>(
       std::ranges::count(graph.body().nodes, &op::all_reduce_start, &graph::Node::op));
+  entry->reducers_ = std::move(generated.reducers);
   const double optimised = now();
   entry->frames_of_call_ = frames_of_call(graph);
   entry->compile(graph);
@@ -417,6 +418,14 @@ std::optional<Reason> Entry::finalizer_in_the_way(std::span<const python::Object
     if (write.runs_finalizer(captured) && !is_planted(State::finalizer, Mutation::not_written))
       return Reason{ReasonCode::unknown_callable, cat("the finalizer of ", write.describe()), {}};
   return std::nullopt;
+}
+
+std::optional<Reason> Entry::reducer_in_the_way() const {
+  if (std::ranges::none_of(reducers_, [](auto* each) { return tensor_access().is_reducing(each); }))
+    return std::nullopt;
+  return Reason{ReasonCode::communication,
+                "an earlier backward() has not shared the gradients of all parameters",
+                {}};
 }
 
 std::optional<Reason> Entry::take_locks(std::span<const python::Object> captured,

@@ -54,6 +54,8 @@ class Entry {
   /// A run frees what its writes replace after all its effects. The reason why Python must run the
   /// call, if a finalizer makes that visible.
   std::optional<Reason> finalizer_in_the_way(std::span<const python::Object> captured) const;
+  /// The same, if the wrapper's forward pass would raise for what an earlier step left undone.
+  std::optional<Reason> reducer_in_the_way() const;
 
   /// Takes the locks that the run uses. The reason why Python must run the call, if one is taken.
   std::optional<Reason> take_locks(std::span<const python::Object> captured,
@@ -135,6 +137,7 @@ class Entry {
   std::vector<Cell> cells_;         ///< as program_->cells()
   size_t result_count_ = 0;
   size_t exchanged_buckets_ = 0;
+  std::vector<void*> reducers_;
   Recipe result_;
   std::vector<HeapWriter> writes_;
   std::vector<Recipe> effects_;

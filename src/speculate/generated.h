@@ -205,6 +205,8 @@ struct Generated {
   std::vector<std::string> differentiable_cells;
   /// Other processes make the same update of their parameters and must get the same bits.
   bool is_shared_update = false;
+  /// Of the wrappers that are called: c10d::Reducer, which the assumptions keep alive in a call.
+  std::vector<void*> reducers;
 };
 
 /// An outcome of a test that the next graph must follow, although the profile saw both.

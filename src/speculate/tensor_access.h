@@ -104,6 +104,8 @@ class TensorAccess {
   virtual execute::Slot alias_slot(PyObject* tensor) const = 0;
   /// The Python object of the tensor. A new object takes over the reference.
   virtual python::Object to_python(execute::Slot tensor) const = 0;
+  /// Whether a backward() that ran in Python has left this c10d::Reducer without some gradients.
+  virtual bool is_reducing(void* /*reducer*/) const { return false; }
   /// Returns cached free memory to the system.
   virtual void give_back_free_memory() const {}
 };

@@ -20,6 +20,7 @@
 #include "torch/interception_keys.h"
 #include "torch/memory.h"
 #include "torch/parts.h"
+#include "torch/reducer.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {
@@ -371,6 +372,10 @@ class Access final : public speculate::TensorAccess {
   Slot grad_slot(PyObject* object) const override {
     const at::Tensor& grad = THPVariable_Unpack(object).grad();
     return grad.defined() ? Slot::borrow_tensor(grad.unsafeGetTensorImpl()) : Slot::none();
+  }
+
+  bool is_reducing(void* reducer) const override {
+    return torch::is_reducing(*static_cast<c10d::Reducer*>(reducer));
   }
 
   void give_back_free_memory() const override { torch::give_back_free_memory(); }

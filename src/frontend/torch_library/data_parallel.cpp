@@ -118,6 +118,7 @@ class WrapperCall {
     interpreter_.assume_identity(*reducer);
     interpreter_.assume_identity(*group);
     model_.group = name_of(group->object.get());
+    interpreter_.output().reducers.push_back(address_of(reducer->object.get()));
     const Object buckets = interpreter_.must(
         PyObject_CallMethod(reducer->object.get(), "_get_zeros_like_grad_buckets", nullptr));
     for (const Object& bucket : python::elements(buckets.get())) {
@@ -125,6 +126,12 @@ class WrapperCall {
           interpreter_.must(PyObject_CallMethod(bucket.get(), "parameters", nullptr));
       model_.buckets.push_back(python::elements(parameters.get()));
     }
+  }
+
+  void* address_of(PyObject* reducer) {
+    static PyObject* const address =
+        python::import_attribute("torchjanus._core", "reducer_address").release();
+    return PyLong_AsVoidPtr(interpreter_.must(PyObject_CallOneArg(address, reducer)).get());
   }
 
   /// As the end of backward() does: an earlier forward pass may have had none. Here, by trying it,

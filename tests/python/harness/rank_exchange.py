@@ -221,3 +221,39 @@ def on_the_wire() -> dict[str, Any]:
             if way == "converted":
                 found["told"] = _brief(torchjanus.stats(training.step))
     return found
+
+
+class Skipping(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two, self.skips = nn.Linear(3, 3), nn.Linear(3, 3), False
+
+    def forward(self, x):
+        x = torch.tanh(self.one(x))
+        return x if self.skips else self.two(x)
+
+
+def unfinished() -> dict[str, Any]:
+    """A backward() that does not reach all parameters: the forward pass behind it raises."""
+    told: dict[str, Any] = {}
+    for way in ("eager", "converted"):
+        torch.manual_seed(0)
+        net = DistributedDataParallel(Skipping())
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        def step(x, net=net, optimizer=optimizer):
+            optimizer.zero_grad()
+            net(x).pow(2).mean().backward()
+            optimizer.step()
+
+        take = torchjanus.function(step) if way == "converted" else step
+        outcomes = []
+        for number in range(12):
+            net.module.skips = number == 8
+            try:
+                take(torch.ones(4, 3) * (number + distributed.get_rank()))
+                outcomes.append(sum(each.sum().item() for each in net.parameters()))
+            except RuntimeError as error:
+                outcomes.append(str(error).split(".")[0])
+        told[way] = outcomes
+    return told | {"told": _brief(torchjanus.stats(take))}

@@ -1,0 +1,21 @@
+// The reducer of DistributedDataParallel, as far as its state concerns a step that is a graph.
+//
+// A forward pass with gradients tells the reducer to wait for them; the end of backward() tells it
+// that they have come. A step that is a graph does neither.
+#pragma once
+
+namespace c10d {
+class Reducer;
+}
+
+namespace janus::torch {
+
+/// No gradients are on their way, as at the end of backward(). After a forward pass without
+/// backward() the reducer would wait on, and take the gradients of some later step.
+void stop_waiting(c10d::Reducer& reducer);
+
+/// Whether a backward() has begun to share gradients and has not shared all: it has not reached all
+/// parameters, or has raised. The next forward pass raises then.
+bool is_reducing(c10d::Reducer& reducer);
+
+}  // namespace janus::torch
