@@ -11,11 +11,12 @@ import inspect
 import itertools
 import os
 import re
-import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import generated_page
 
 import torchjanus
 from torchjanus import command
@@ -134,16 +135,5 @@ def command_line() -> str:
     return COMMAND.format(**helps)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
-    options = parser.parse_args()
-    made = page()
-    if options.check and (not PAGE.exists() or PAGE.read_text() != made):
-        sys.exit(f"{PAGE.name} is not what make api-page makes: run it")
-    if not options.check:
-        PAGE.write_text(made)
-
-
 if __name__ == "__main__":
-    main()
+    generated_page.main(PAGE, page, "api-page", (__doc__ or "").splitlines()[0])

@@ -5,9 +5,9 @@
 `--check` changes nothing and fails if the page is not what this command makes.
 """
 
-import argparse
-import sys
 from pathlib import Path
+
+import generated_page
 
 from torchjanus import reasons
 
@@ -44,16 +44,5 @@ def block(code: str) -> str:
     return f"```python\n{code.strip()}\n```\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
-    options = parser.parse_args()
-    made = page()
-    if options.check and (not PAGE.exists() or PAGE.read_text() != made):
-        sys.exit(f"{PAGE.name} is not what make reasons-page makes: run it")
-    if not options.check:
-        PAGE.write_text(made)
-
-
 if __name__ == "__main__":
-    main()
+    generated_page.main(PAGE, page, "reasons-page", (__doc__ or "").splitlines()[0])

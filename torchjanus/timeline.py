@@ -86,20 +86,10 @@ def _event(event: tuple[str, str, str, float, float, int]) -> dict[str, Any]:
 def _names(title: str, threads: set[int]) -> Iterator[dict[str, Any]]:
     """Of the process and its threads."""
     known = {each.native_id: each.name for each in threading.enumerate()}
-    process = os.getpid()
-    yield {
-        "name": "process_name",
-        "ph": "M",
-        "pid": process,
-        "tid": process,
-        "args": {"name": title},
-    }
+    yield _name("process_name", os.getpid(), title)
     for thread in sorted(threads):
-        name = known.get(thread, "torchjanus")
-        yield {
-            "name": "thread_name",
-            "ph": "M",
-            "pid": process,
-            "tid": thread,
-            "args": {"name": name},
-        }
+        yield _name("thread_name", thread, known.get(thread, "torchjanus"))
+
+
+def _name(kind: str, thread: int, name: str) -> dict[str, Any]:
+    return {"name": kind, "ph": "M", "pid": os.getpid(), "tid": thread, "args": {"name": name}}

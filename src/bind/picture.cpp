@@ -88,17 +88,9 @@ nb::object picture_dict(const speculate::Entry& entry) {
 }
 
 nb::dict progress_dict(double time, const Dispatcher::Progress& progress) {
-  const speculate::Counters& counters = progress.counters;
   nb::dict dict;
   dict["time"] = time;
-  dict["calls"] = counters.calls;
-  dict["hits"] = counters.hits;
-  dict["misses"] = counters.misses;
-  dict["aborts"] = counters.aborts;
-  dict["relaxations"] = counters.relaxations;
-  dict["generated"] = counters.generated;
-  dict["bypassed"] = counters.bypassed;
-  dict["profiled"] = counters.profiled;
+  add_counters(dict, progress.counters);
   dict["profiling_ms"] = progress.durations.profiling;
   dict["running_ms"] = progress.durations.running;
   dict["timed"] = progress.in_python.runs;

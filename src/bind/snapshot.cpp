@@ -135,15 +135,7 @@ nb::dict stats_dict(const Dispatcher& dispatcher) {
   dict["file"] = text(dispatcher.file());
   dict["line"] = dispatcher.line();
   dict["state"] = name_of(dispatcher.state());
-  dict["calls"] = counters.calls;
-  dict["hits"] = counters.hits;
-  dict["misses"] = counters.misses;
-  dict["aborts"] = counters.aborts;
-  dict["relaxations"] = counters.relaxations;
-  dict["generated"] = counters.generated;
-  dict["bypassed"] = counters.bypassed;
-  dict["retired"] = counters.retired;
-  dict["profiled"] = counters.profiled;
+  add_counters(dict, counters);
   dict["profile_runs"] = dispatcher.profile_runs();
   dict["passed"] = counters.passed;
   dict["holds_graphs"] = dispatcher.holds_graphs();
@@ -260,6 +252,18 @@ nb::dict watch_dict(const WatchReport& report) {
 }
 
 }  // namespace
+
+void add_counters(nb::dict& dict, const speculate::Counters& counters) {
+  dict["calls"] = counters.calls;
+  dict["hits"] = counters.hits;
+  dict["misses"] = counters.misses;
+  dict["aborts"] = counters.aborts;
+  dict["relaxations"] = counters.relaxations;
+  dict["generated"] = counters.generated;
+  dict["bypassed"] = counters.bypassed;
+  dict["retired"] = counters.retired;
+  dict["profiled"] = counters.profiled;
+}
 
 PyObject* watch_told(const WatchReport& report) {
   return guarded([&] { return watch_dict(report); });

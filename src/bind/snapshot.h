@@ -1,6 +1,8 @@
 // The state of a converted function as plain Python data, for reports and tests.
 #pragma once
 
+#include <nanobind/nanobind.h>
+
 #include <vector>
 
 #include "bind/co_execution.h"
@@ -10,6 +12,8 @@
 
 namespace janus::bind {
 
+/// Adds what became of the calls, each count by its name.
+void add_counters(nanobind::dict& dict, const speculate::Counters& counters);
 /// Adds "co_execution": its state, why it is eager for good, and what calls take.
 void add_co_execution(PyObject* dict, const CoExecution& co_execution);
 
