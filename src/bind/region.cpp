@@ -294,17 +294,26 @@ bool has_run_with_tensors(const RegionState& state) {
          });
 }
 
+/// Leaves the region to Python until it has run there more often than ever before.
+void rest(RegionState& state) {
+  state.is_plain = true;
+  state.rests_until = 2 * state.dispatcher.counters().passed + state.cut_runs;
+}
+
+/// Parts that had no tensor work may have some by now.
+void wake(RegionState& state) {
+  state.is_plain = false;
+  state.rests_until = 0;
+  state.measurement.emplace();
+  for (const auto& segment : state.cuts->segments()) segment->dispatcher.look_again_if_due();
+}
+
 /// Leaves the region to Python if its graphs turned out slower. One that did no tensor work yet, as
 /// it fills a buffer before it trains, is measured anew later.
 void end_measurement(RegionState& state) {
   const AbTest& test = state.measurement->test();
   if (test.verdict() != AbTest::Verdict::given_up) return;
-  if (!has_run_with_tensors(state)) {
-    const uint64_t passed = state.dispatcher.counters().passed;
-    state.is_plain = true;
-    state.rests_until = 2 * passed + state.cut_runs;
-    return;
-  }
+  if (!has_run_with_tensors(state)) return rest(state);
   const std::string why = cat("a run of ", state.dispatcher.name(), " takes ", test.with_new(),
                               " ms if it is cut and ", test.with_old(), " ms in Python");
   make_plain(state, {speculate::ReasonCode::limit, why, {}});
@@ -385,11 +394,8 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     state.was_entered = true;
     if (is_without_graphs && is_within(state)) return new_mode(Mode::plain);
     if (is_part_of(state, resting_parts)) return new_mode(Mode::plain);
-    if (state.rests_until != 0 && state.dispatcher.counters().passed >= state.rests_until) {
-      state.is_plain = false;
-      state.rests_until = 0;
-      state.measurement.emplace();
-    }
+    if (state.rests_until != 0 && state.dispatcher.counters().passed >= state.rests_until)
+      wake(state);
     if (state.is_plain || (state.dispatcher.is_disabled() && !state.cuts->any())) {
       state.dispatcher.count_passed();
       return new_mode(Mode::plain);
@@ -521,16 +527,35 @@ PyObject* ran(PyObject* object, PyObject* argument) {
   });
 }
 
-/// Whether neither the region nor any part of it will run as a graph. A part that was not reached
-/// yet counts as one that may.
-bool will_not_run_as_graphs(const RegionState& state) {
+/// Whether neither the region nor any part of it runs as a graph as things are. A part that was not
+/// reached yet counts as one that may.
+bool runs_no_graphs(const RegionState& state) {
   if (!state.dispatcher.is_disabled()) return false;
   if (!state.cuts->any()) return true;
   for (const auto& segment : state.cuts->segments())
     if (!segment->dispatcher.is_disabled()) return false;
   return std::all_of(state.parts.begin(), state.parts.end(), [](const python::Object& part) {
-    return state_of(part.get()).was_entered && will_not_run_as_graphs(state_of(part.get()));
+    return state_of(part.get()).was_entered && runs_no_graphs(state_of(part.get()));
   });
+}
+
+/// Whether parts of it are profiled again later, as they had no tensor work so far.
+bool may_run_graphs_later(const RegionState& state) {
+  return std::ranges::any_of(state.cuts->segments(), [](const auto& segment) {
+           return segment->dispatcher.will_look_again();
+         }) ||
+         std::ranges::any_of(state.parts, [](const python::Object& part) {
+           const RegionState& inner = state_of(part.get());
+           return inner.dispatcher.will_look_again() || may_run_graphs_later(inner);
+         });
+}
+
+/// Leaves the region to Python if being cut brings nothing.
+void check_cuts(RegionState& state) {
+  if (!runs_no_graphs(state)) return;
+  if (may_run_graphs_later(state)) return rest(state);
+  state.is_plain = true;
+  state.dispatcher.account.give_up(spent_on(state));
 }
 
 /// A timed run of the region has ended.
@@ -551,10 +576,7 @@ bool end_activation(RegionState& state) {
   if (std::ranges::find(activations, PyEval_GetFrame(), &Activation::frame) == activations.end())
     return false;
   Activation* activation = current_activation(state);
-  if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0) {
-    state.is_plain = will_not_run_as_graphs(state);
-    if (state.is_plain) state.dispatcher.account.give_up(spent_on(state));
-  }
+  if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0) check_cuts(state);
   finish_profile(*activation);
   finish_statement(state, *activation);
   const Activation ended = std::move(*activation);

@@ -939,6 +939,7 @@ void Dispatcher::penalise(int amount, const std::string& why) {
 }
 
 void Dispatcher::disable(Reason reason) {
+  look_again_at_ = 0;
   if (is_disabled_) return;
   note(reason);
   entries_.clear();

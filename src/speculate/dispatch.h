@@ -89,6 +89,12 @@ class Dispatcher {
   }
   /// Whether it was given up for having no tensor work, and profiled again later.
   bool has_looked_again() const { return has_looked_again_; }
+  /// Whether it was given up for having no tensor work, and will be profiled again.
+  bool will_look_again() const { return look_again_at_ != 0; }
+  /// Its owner has been left to Python for long: it is profiled again in its next run.
+  void look_again_if_due() {
+    if (will_look_again()) look_again();
+  }
   /// Whether a graph ran, and a profiled run met tensors: what its runs take tells something.
   bool has_run_with_tensors() const { return counters_.hits > 0 && has_ever_met_tensors_; }
   /// Whether this call skips attempt(), since the account did not cover a graph just before.

@@ -1,6 +1,7 @@
 """Code that works with tensors only after many calls, as a loop that fills a buffer before it trains."""
 
 import numpy as np
+import pytest
 
 import torch
 import torchjanus
@@ -56,8 +57,21 @@ def test_looks_become_rare():
     assert {reason["code"] for reason in stats["reasons"]} == {"no_tensor_work"}
 
 
-def test_a_cut_function_is_measured_anew(simulated):
+def is_being_measured(simulated):
+    """A function in the middle of its measurement, for which all others wait."""
+    converted = torchjanus.function(lambda x: torch.tanh(x @ x.t()).sum())
+    simulated(1.0, 1.0)
+    with torchjanus.options.without("background", "lazy"):
+        for _ in range(30):
+            converted(torch.randn(4, 4))
+    assert not torchjanus.stats(converted)["speed"]["decided"]
+    return converted
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_cut_function_is_measured_anew(simulated, waits):
     """Before it has graphs, its cuts cost something and bring nothing."""
+    other = is_being_measured(simulated) if waits else None
     simulated(1.5, 1)
     kept = []
 
@@ -80,6 +94,7 @@ def test_a_cut_function_is_measured_anew(simulated):
                 torch.testing.assert_close(expected, actual)
     (part,) = [part for part in torchjanus.stats(converted)["parts"] if part["hits"]]
     assert part["hits"] > 100
+    del other
 
 
 def test_graphs_without_tensor_work_do_not_decide(simulated):
