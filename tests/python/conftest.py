@@ -98,7 +98,13 @@ def pytest_make_collect_report() -> Iterator[None]:
 
 _core.testing.record_reasons()
 _MISSING_REASONS = pytest.StashKey[list[str]]()
-_REASONS_OF_WORKERS = pytest.StashKey[set[tuple[str, str]]]()
+_REASONS_OF_OTHERS = pytest.StashKey[set[tuple[str, str]]]()
+
+
+@pytest.fixture(scope="session")
+def reasons_of_other_processes(pytestconfig: pytest.Config) -> set[tuple[str, str]]:
+    """What processes that tests start have recorded belongs in here."""
+    return pytestconfig.stash.setdefault(_REASONS_OF_OTHERS, set())
 
 
 def _is_whole_run(session: pytest.Session) -> bool:
@@ -121,13 +127,14 @@ def _is_whole_run(session: pytest.Session) -> bool:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
     """The controller of several workers (pytest -n) collects what each of them recorded."""
-    reasons = node.config.stash.setdefault(_REASONS_OF_WORKERS, set())
+    reasons = node.config.stash.setdefault(_REASONS_OF_OTHERS, set())
     reasons.update(tuple(each) for each in getattr(node, "workeroutput", {}).get("reasons", ()))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Each literal reason of src/ must have been produced: a program that nothing tests is as good as wrong."""
     recorded = {tuple(each) for each in _core.testing.take_recorded_reasons()}
+    recorded |= session.config.stash.get(_REASONS_OF_OTHERS, set())
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["reasons"] = sorted(recorded)
         return
@@ -135,7 +142,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     if not _is_whole_run(session):
         return
-    missing = unseen(recorded | session.config.stash.get(_REASONS_OF_WORKERS, set()))
+    missing = unseen(recorded)
     session.config.stash[_MISSING_REASONS] = missing
     if missing:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

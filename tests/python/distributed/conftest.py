@@ -7,6 +7,6 @@ from ranks import Ranks
 
 
 @pytest.fixture(scope="session")
-def ranks() -> Iterator[Ranks]:
-    with Ranks() as started:
+def ranks(reasons_of_other_processes: set[tuple[str, str]]) -> Iterator[Ranks]:
+    with Ranks(reasons_of_other_processes) as started:
         yield started

@@ -40,9 +40,12 @@ class Outcome:
 
 
 class Ranks:
-    """The process that the ranks are forked from. It runs one program at a time."""
+    """The process that the ranks are forked from. It runs one program at a time.
 
-    def __init__(self) -> None:
+    The reasons that ranks record are added to `reasons`."""
+
+    def __init__(self, reasons: set[tuple[str, str]] | None = None) -> None:
+        self.reasons = set() if reasons is None else reasons
         self.folder = tempfile.TemporaryDirectory()
         self.count = 0
         self.server = subprocess.Popen(
@@ -73,10 +76,12 @@ class Ranks:
         folder.mkdir()
         asked = {"program": program, "ranks": ranks, "seconds": seconds, "folder": str(folder)}
         print(json.dumps(asked | {"arguments": arguments}), file=self.server.stdin, flush=True)
-        return [
-            _outcome(folder, rank, exit)
-            for rank, exit in enumerate(json.loads(self.server.stdout.readline()))
-        ]
+        exits = json.loads(self.server.stdout.readline())
+        for rank, exit in enumerate(exits):
+            recorded = folder / f"{rank}.reasons"
+            if exit is not None and recorded.exists():
+                self.reasons.update(pickle.loads(recorded.read_bytes()))
+        return [_outcome(folder, rank, exit) for rank, exit in enumerate(exits)]
 
     def run(self, program: str, ranks: int = 2, **arguments: Any) -> list[Any]:
         """What the program gave on each rank. It must end well on all of them."""
@@ -116,6 +121,7 @@ def _serve() -> None:
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
     torchjanus._core.testing.let_times_decide(False)
+    torchjanus._core.testing.record_reasons()
     for line in sys.stdin:
         print(json.dumps(_run(json.loads(line))), flush=True)
 
@@ -156,6 +162,7 @@ def _start(rank: int, asked: dict[str, Any]) -> int:
 
 def _be_rank(rank: int, asked: dict[str, Any]) -> None:
     from torch import distributed
+    from torchjanus import _core
 
     folder = Path(asked["folder"])
     printed = os.open(folder / f"{rank}.printed", os.O_WRONLY | os.O_CREAT)
@@ -181,6 +188,8 @@ def _be_rank(rank: int, asked: dict[str, Any]) -> None:
         raise
     finally:
         (folder / f"{rank}.told").write_bytes(pickle.dumps(told))
+        recorded = _core.testing.take_recorded_reasons()
+        (folder / f"{rank}.reasons").write_bytes(pickle.dumps({*recorded}))
 
 
 if __name__ == "__main__":
