@@ -188,7 +188,7 @@ inline constexpr int kQuietRuns = 16;  // chosen, not measured
 /// Times as fast as the profiled runs that graphs must be to be kept without measurement.
 inline constexpr double kFarAhead = 1.5;  // chosen, not measured
 /// The same for short runs, which hooks slow down more.
-inline constexpr double kFarAheadOfShortRuns = 2;  // chosen, not measured
+inline constexpr double kFarAheadOfShortRuns = 4;  // chosen, not measured
 /// Milliseconds below which a run is short.
 inline constexpr double kShortRun = 1;  // chosen, not measured
 /// Requests of other functions after which a measurement that does not go on loses its turn; only

@@ -158,7 +158,8 @@ void RegionAccount::complete_graph() {
 void RegionAccount::save(double milliseconds, std::optional<double> gain) {
   ConversionAccount* const paying = account();
   if (paying == nullptr || profiled_ == 0) return;
-  const double saved = gain.value_or(least_profiled_ - milliseconds);
+  // One that took far longer was interrupted, as by a stop of the process.
+  const double saved = std::max(gain.value_or(least_profiled_ - milliseconds), -least_profiled_);
   saved_ += saved;
   constexpr double kWeightOfNewest = 0.3;  // the first runs take longer than all others
   usual_gain_ += kWeightOfNewest * (saved - usual_gain_);

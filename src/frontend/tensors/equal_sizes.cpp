@@ -68,7 +68,7 @@ graph::Value* renamed(GraphWriter& writer, graph::Value* operand, const Dim& siz
   return operand;
 }
 
-/// Whether the run finds the sizes equal, as a guard says.
+/// Whether the run finds the sizes equal, as a guard in the graph says.
 bool are_equal_in_run(Interpreter& interpreter, const Dim& size, const Dim& other) {
   graph::Value* const is_equal =
       op::scalar_eq(interpreter.builder(),
@@ -76,20 +76,43 @@ bool are_equal_in_run(Interpreter& interpreter, const Dim& size, const Dim& othe
   return interpreter.follow(is_equal, {}, speculate::kIsEqual);
 }
 
+/// Whether only the run knows the size.
+bool is_of_run(const Interpreter& interpreter, const Dim& size) {
+  const std::string symbol = graph::symbol_shown_by(size);
+  return !symbol.empty() && interpreter.block_of(symbol) != nullptr;
+}
+
+/// Whether the size is computed from others, as that of `x[:n]`.
+bool is_computed(const Dim& size) {
+  return !size.is_constant() && graph::symbol_shown_by(size).empty();
+}
+
+/// Whether the entry finds the sizes equal, as they are in this call.
+bool are_equal_at_entry(Interpreter& interpreter, const Dim& size, const Dim& other) {
+  const auto one = interpreter.evaluate(size), two = interpreter.evaluate(other);
+  if (!one || one != two) return false;
+  interpreter.assume_equal(size, other);
+  return true;
+}
+
 }  // namespace
 
 void assume_equal_sizes(Interpreter& interpreter, const graph::OpDef& op, Operands& operands,
                         const graph::Attributes& attributes) {
-  if (!interpreter.has_run_time_dimensions() || op.is(graph::Trait::view)) return;
-  if (fits(op, operands, attributes)) return;
+  if (op.is(graph::Trait::view)) return;
   const std::vector<Dim> sizes = sizes_of(operands);
+  const auto may_equal_another = [&](const Dim& size) {
+    return is_computed(size) || is_of_run(interpreter, size);
+  };
+  if (std::ranges::none_of(sizes, may_equal_another) || fits(op, operands, attributes)) return;
   for (const Dim& size : sizes) {
-    const std::string symbol = graph::symbol_shown_by(size);
-    if (symbol.empty() || interpreter.block_of(symbol) == nullptr) continue;
+    if (!may_equal_another(size)) continue;
     for (const Dim& other : sizes) {
       if (other == size || other.is(1)) continue;
       if (!would_fit(op, operands, attributes, size, other)) continue;
-      if (!are_equal_in_run(interpreter, size, other)) continue;
+      if (!(is_of_run(interpreter, size) ? are_equal_in_run(interpreter, size, other)
+                                         : are_equal_at_entry(interpreter, size, other)))
+        continue;
       for (graph::Value*& operand : operands) operand = renamed(interpreter, operand, size, other);
       return;
     }

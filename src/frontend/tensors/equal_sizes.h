@@ -1,4 +1,5 @@
-// Sizes that only the run knows, where an operator takes only equal ones.
+// Sizes that only the run knows, or that are computed from others, where an operator takes only
+// equal ones.
 #pragma once
 
 #include <vector>
@@ -8,9 +9,9 @@
 
 namespace janus::frontend {
 
-/// If the operator does not take operands of these sizes, but would if one that only the run knows
-/// were the size of another operand: guards in the graph that it is, and gives the operands that
-/// size. Runs in which the two differ are Python's, which raises or broadcasts.
+/// If the operator does not take operands of these sizes, but would if such a one were the size of
+/// another operand: guards that it is, in the graph or at its entry, and gives the operands that
+/// size. Calls in which the two differ are Python's, which raises or broadcasts.
 void assume_equal_sizes(Interpreter& interpreter, const graph::OpDef& op,
                         std::vector<graph::Value*>& operands, const graph::Attributes& attributes);
 

@@ -323,3 +323,38 @@ def test_size_of_the_run_that_is_another_one_in_some_runs():
     x, index, y = calls[9]
     calls[9] = (x, index.clamp(max=5), y)
     return Program(step, calls, watch=[layer])
+
+
+def rows_of(*sizes):
+    """Features with so many rows, and the numbers of so many of them."""
+    return [(torch.randn(rows, 3), torch.randint(0, rows, (count,))) for rows, count in sizes]
+
+
+@differential(graphs=2)
+def test_rows_of_a_slice_that_meet_as_many():
+    """`moves[:n]` has the smaller of two numbers of rows."""
+    layer = nn.Linear(3, 3)
+
+    def step(features, objects):
+        moves = layer(features)
+        loss = nn.functional.smooth_l1_loss(moves[: len(objects)], features[objects])
+        loss.backward()
+        return loss
+
+    sizes = [(8, 5), (8, 4), (9, 3), (7, 6), (12, 5), (8, 2), (10, 10), (6, 4)]
+    return Program(step, rows_of(*sizes), watch=[layer])
+
+
+@differential(graphs=3, hits=2)
+def test_rows_of_a_slice_that_meet_more():
+    """Where fewer rows are left than are asked for, eager execution repeats them or raises."""
+
+    def step(features, objects):
+        try:
+            return features[: len(objects)] + torch.ones(len(objects), 3)
+        except RuntimeError as error:
+            return str(error)
+
+    sizes = [(8, 5), (8, 4), (9, 3), (7, 6), (1, 4), (12, 5), (3, 5), (8, 2)]
+    calls = [(x, torch.zeros(n)) for (x, _), (_, n) in zip(rows_of(*sizes), sizes, strict=True)]
+    return Program(step, calls)
