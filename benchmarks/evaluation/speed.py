@@ -23,13 +23,13 @@ TOLERANCE = (
 class Effort:
     """How long to look."""
 
-    checked: int  # steps whose results are compared
+    checked: int  # steps whose results are compared; a third of them where steps are long
     rounds: int  # of three steps each
-    seconds: float  # for these
+    seconds: float  # for these, and for the steps that are compared
     limit: int  # seconds until a system has to be ready
 
 
-FULL = Effort(checked=24, rounds=40, seconds=12, limit=75)
+FULL = Effort(checked=24, rounds=40, seconds=8, limit=75)
 QUICK = Effort(checked=6, rounds=2, seconds=1, limit=100)
 
 
@@ -44,7 +44,7 @@ def against_eager(benchmark: Benchmark, convert: Callable, effort: Effort) -> di
     counters.clear()
     try:
         with at_most(effort.limit):
-            deviation = compared(eager, other, effort.checked)
+            deviation = compared(eager, other, effort)
             if is_converted(other):
                 warm_up_fully(other)
     except TooLong:
@@ -70,10 +70,13 @@ def is_converted(variant: Variant) -> bool:
     return isinstance(variant.step, torchjanus.Function)
 
 
-def compared(eager: Variant, other: Variant, steps: int) -> float:
+def compared(eager: Variant, other: Variant, effort: Effort) -> float:
     """The greatest difference of what steps of equal draws give: of so many, and of those until graphs are there."""
-    deviation, number = 0.0, 0
-    while number < steps or is_compiling(other):
+    deviation, number, end = 0.0, 0, time.perf_counter() + effort.seconds
+    while number < effort.checked or is_compiling(other):
+        is_late = number >= effort.checked // 3 and time.perf_counter() > end
+        if is_late and has_run_graphs(other):
+            break
         torch.manual_seed(number)
         before = torch.get_rng_state()
         eager.run()
@@ -86,6 +89,11 @@ def compared(eager: Variant, other: Variant, steps: int) -> float:
         if is_compiling(other):
             time.sleep(0.05)  # a step of the few that are compared is not to be one of Python's
     return deviation
+
+
+def has_run_graphs(variant: Variant) -> bool:
+    """If there are to be any: two."""
+    return not is_converted(variant) or torchjanus.stats(variant.step)["hits"] >= 2
 
 
 def is_compiling(variant: Variant) -> bool:

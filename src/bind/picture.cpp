@@ -93,10 +93,9 @@ void add_seconds(Seconds& seconds, const graph::Node& node, double taken) {
     seconds[{*span->file, span->line}] += taken / static_cast<double>(spans.size());
 }
 
-nb::list seconds_list(const execute::PlanPicture& plan, Files& files) {
+nb::list seconds_list(const std::vector<execute::TimedNode>& nodes, Files& files) {
   Seconds seconds;
-  for (size_t i = 0; i < plan.seconds.size(); ++i)
-    if (plan.steps[i] != nullptr) add_seconds(seconds, *plan.steps[i], plan.seconds[i]);
+  for (const auto& [node, taken] : nodes) add_seconds(seconds, *node, taken);
   nb::list listed;
   for (const auto& [place, taken] : seconds)
     listed.append(nb::make_tuple(files[place.first], place.second, taken));
@@ -115,7 +114,7 @@ nb::object picture_dict(const speculate::Entry& entry) {
   dict["places"] = place_list(entry.generated_places(), files);
   const execute::ProgramPicture picture = execute::picture_of(*entry.program());
   add_program(dict, picture, lines);
-  dict["seconds"] = seconds_list(picture.plan, files);
+  dict["seconds"] = seconds_list(picture.seconds, files);
   return dict;
 }
 

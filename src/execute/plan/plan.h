@@ -132,4 +132,7 @@ struct Plan {
   size_t first_write = 0;  ///< index of the first step that may write to a cell
 };
 
+/// What the runs that were timed say of the nodes. Kernels that run together have equal shares.
+std::vector<TimedNode> timed_nodes(const Plan& plan);
+
 }  // namespace janus::execute

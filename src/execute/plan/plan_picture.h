@@ -17,14 +17,18 @@ struct PieceOfMemory {
   size_t first = 0, last = 0;
 };
 
+/// What a node takes in a run, the mean of those that were timed.
+struct TimedNode {
+  const graph::Node* node = nullptr;
+  double seconds = 0;
+};
+
 struct PlanPicture {
   /// The nodes of the instructions; null where one belongs to none.
   std::vector<const graph::Node*> order;
   std::vector<PieceOfMemory> memory;
   /// By step of the plan: the node that it belongs to; null: it belongs to none.
   std::vector<const graph::Node*> steps;
-  /// By step: what it takes in a run, the mean of those that were timed; empty: none was.
-  std::vector<double> seconds;
 };
 
 }  // namespace janus::execute

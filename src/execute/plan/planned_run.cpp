@@ -409,4 +409,20 @@ void clear_transient(const Plan& plan, Frame& frame) {
   for (const uint32_t slot : plan.transient) frame.slots[slot].clear();
 }
 
+std::vector<TimedNode> timed_nodes(const Plan& plan) {
+  std::vector<TimedNode> found;
+  const Plan::Samples& samples = plan.samples;
+  for (size_t i = 0; i < samples.seconds.size(); ++i) {
+    const double seconds = samples.seconds[i] / samples.timed;
+    if (plan.steps[i].kind == Step::Kind::kernels) {
+      const std::vector<KernelCall>& calls = plan.batches[plan.steps[i].index].kernels.calls();
+      for (const KernelCall& call : calls)
+        found.push_back({&call.node(), seconds / static_cast<double>(calls.size())});
+    } else if (plan.picture.steps[i] != nullptr) {
+      found.push_back({plan.picture.steps[i], seconds});
+    }
+  }
+  return found;
+}
+
 }  // namespace janus::execute

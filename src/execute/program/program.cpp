@@ -96,8 +96,7 @@ class CompiledProgram final : public Program {
     if (planned == idle_.rend()) return picture;
     const Plan& plan = *(*planned)->plan_made();
     picture.plan = plan.picture;
-    picture.plan.seconds = plan.samples.seconds;
-    for (double& each : picture.plan.seconds) each /= plan.samples.timed;
+    picture.seconds = timed_nodes(plan);
     picture.arena_bytes = plan.arena_bytes;
     return picture;
   }

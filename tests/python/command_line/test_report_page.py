@@ -133,6 +133,20 @@ def test_lines_have_their_share_of_time(tmp_path):
     assert percent == round(100 * seconds[str(product)] / sum(seconds.values())) and length == 100
 
 
+def test_kernels_that_run_together_have_shares_of_their_own(tmp_path):
+    @torchjanus.function
+    def f(x, y):
+        one = x.exp() * 2
+        other = y.sin() + 1
+        return one, other
+
+    for _ in range(12):
+        f(torch.ones(64, 64), torch.ones(32, 32))
+    torchjanus.report(f, tmp_path / "f.html")
+    (seconds,) = json.loads(Page((tmp_path / "f.html").read_text()).data)["seconds"]
+    assert len(seconds) == 2 and min(seconds.values()) > 0
+
+
 def test_shares_of_a_program_have_its_graphs_and_cuts(parsed, written):
     seconds = json.loads(parsed.data)["seconds"]
     whole = sum(sum(each.values()) for each in seconds)
