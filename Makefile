@@ -230,7 +230,7 @@ $(COMPARED): | environment
 	-$(BIN)/pip install -q --no-deps --target $@ jax jaxlib ml_dtypes opt_einsum scipy gymnasium farama-notifications
 
 evaluate: build $(COMPARED)
-	PYTHONPATH=$(COMPARED) $(BIN)/python benchmarks/evaluate.py $(PARTS) $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
+	PYTHONPATH=$(CURDIR)/$(COMPARED) $(BIN)/python benchmarks/evaluate.py $(PARTS) $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
 	$(PYTHON) benchmarks/page.py
 
 # docs/benchmarks.md and the README's table, of the results that are there.

@@ -12,8 +12,8 @@ class Scale:
     """Doubles from mark to mark, and has all factors and 1."""
 
     def __init__(self, factors: Sequence[float]) -> None:
-        self.low = math.floor(math.log2(min(1.0, *factors)))
-        self.high = max(self.low + 1, math.ceil(math.log2(max(1.0, *factors))))
+        self.low = math.floor(math.log2(min([1.0, *factors])))
+        self.high = max(self.low + 1, math.ceil(math.log2(max([1.0, *factors]))))
 
     def at(self, factor: float) -> float:
         return LEFT + (math.log2(factor) - self.low) / (self.high - self.low) * WIDTH

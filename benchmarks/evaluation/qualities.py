@@ -1,6 +1,7 @@
 """What trained models are judged by, with data that they have not seen."""
 
 import math
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ MOST_TREES = 2000
 
 def distance_of_made(painter: nn.Module, pictures: torch.Tensor, noise: int) -> Callable:
     """The sliced Wasserstein distance: over random directions, how far the sorted pictures lie apart."""
-    random = torch.Generator().manual_seed(1)
-    directions = F.normalize(torch.randn(pictures.shape[1], 64, generator=random), dim=0)
+    generator = torch.Generator().manual_seed(1)
+    directions = F.normalize(torch.randn(pictures.shape[1], 64, generator=generator), dim=0)
     wanted = (pictures @ directions).sort(0).values
-    drawn = torch.randn(len(pictures), noise, generator=random)
+    drawn = torch.randn(len(pictures), noise, generator=generator)
 
     @torch.no_grad()
     def look() -> float:
@@ -35,14 +36,20 @@ def divided_trees(sst: Path | None) -> tuple[list, list, int]:
         examples, words = trees.load(None, MOST_TREES, least_words=4)
         chosen = [examples[i::5] for i in range(5)]
         return [tree for part in chosen[1:] for tree in part], chosen[0][:300], words
-    learnt, held_out = (
-        [*trees.read_sst(sst / f"sst.{part}.txt")][:MOST_TREES] for part in ("train", "dev")
-    )
+    learnt = shuffled(sst / "sst.train.txt")[:MOST_TREES]
+    held_out = shuffled(sst / "sst.dev.txt")[:300]
     numbers: dict[str, int] = {}
     for tree in (*learnt, *held_out):
         for leaf in trees.leaves(tree):
             leaf.word = numbers.setdefault(leaf.word, len(numbers))
-    return learnt, held_out[:300], len(numbers)
+    return learnt, held_out, len(numbers)
+
+
+def shuffled(file: Path) -> list:
+    """In the treebank's files the positive trees come first."""
+    found = [*trees.read_sst(file)]
+    random.Random(0).shuffle(found)
+    return found
 
 
 def share_of_right_roots(model: nn.Module, held_out: list, is_signed: bool) -> Callable:

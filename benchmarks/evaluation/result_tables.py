@@ -120,21 +120,26 @@ def convergence(found: Found) -> str:
 
         return cell
 
+    def quality(row: str) -> str:
+        least = wanted(found, row)
+        return "–" if least is None else f"{least:.4g}"
+
     return table_of(
         [row for row in parts.TRAININGS if row in found],
         {
             "training": lambda row: parts.TRAININGS[row],
-            "quality": lambda row: f"{wanted(found, row):.4g}",
+            "quality": quality,
             **{system: last(system) for system in parts.TRAINED_BY},
         },
     )
 
 
-def wanted(found: Found, row: str) -> float:
-    """What all systems reach that ended: the least good of their best."""
+def wanted(found: Found, row: str) -> float | None:
+    """What all systems reach that ended: the least good of their best; None: none ended."""
     lines = plots.lines(found[row])
     choose, worst = (min, max) if row in parts.FALLING else (max, min)
-    return worst(choose(quality for _, quality in points) for points in lines.values())
+    best = [choose(quality for _, quality in points) for points in lines.values()]
+    return worst(best, default=None)
 
 
 def ablation(found: Found) -> str:

@@ -97,6 +97,28 @@ def test_pages_have_every_part_beside_the_papers_figures(evaluation, tmp_path):
     assert pages.outdated(tmp_path / "results", tmp_path / "pages") == ["janus.md", "other.md"]
 
 
+def test_pages_where_nothing_could_be_measured(evaluation, tmp_path):
+    cells = evaluation["cells"]
+    for part in evaluation["parts"].PARTS.values():
+        for cell in part.cells():
+            failed = {"about": ABOUT, "quick": False, "result": {"problem": "fails: Killed"}}
+            cells.keep(tmp_path, cell, failed)
+    made = evaluation["pages"].files(tmp_path)
+    assert {"janus.md", "jittor.md", "terra.md"} < {*made}
+    assert "fails: Killed" in made["janus.md"] and "janus-convergence-lenet.svg" not in made
+
+
+def test_words_of_the_treebank_may_have_other_spaces(evaluation, tmp_path):
+    import trees
+
+    text = "(3 (2 one\u00a0half) (4 (2 a\u0085b) (3 (1 c) (2 d))))\n\n(1 (2 e) (2 f))\n"
+    (tmp_path / "sst.txt").write_text(text, encoding="utf-8")
+    found = [
+        [leaf.word for leaf in trees.leaves(tree)] for tree in trees.read_sst(tmp_path / "sst.txt")
+    ]
+    assert found == [["one\u00a0half", "a\u0085b", "c", "d"], ["e", "f"]]
+
+
 def test_results_of_another_form_are_not_there(evaluation, tmp_path, monkeypatch):
     cells = evaluation["cells"]
     measured(evaluation, tmp_path)
