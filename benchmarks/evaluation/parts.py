@@ -71,7 +71,7 @@ def ablation() -> Iterable[Cell]:
 def scaling() -> Iterable[Cell]:
     for row in ("lenet", "resnet50"):
         for system in ("eager", "torchjanus"):
-            yield Cell("janus-scaling", row, system, 8)
+            yield Cell("janus-scaling", row, system, 8, 420)
 
 
 def backbones() -> Iterable[Cell]:
