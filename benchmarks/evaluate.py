@@ -12,6 +12,7 @@ fails if docs/evaluation is not what the results make.
 import argparse
 import importlib
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -87,6 +88,7 @@ def main() -> None:
         if wrong := pages.outdated(options.output, options.pages):
             sys.exit(f"{', '.join(wrong)}: not what make evaluate makes of the results")
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the process of a cell with it
     until = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
     run = cells.Run(options.output, passed_on(options), options.quick, options.again, until)
     for cell, result in run.measure(asked_for(options)):
