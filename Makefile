@@ -10,7 +10,7 @@ PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev l
 JOBS     ?= $(shell nproc)
 BENCHMARKS := programs overheads ablation coexecution coexecution_later lazy_ablation distributed growth threads recurrent kernels state oracles
 
-.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page reasons-page pictures demo data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page evaluate $(BENCHMARKS:%=bench-%) api-page reasons-page pictures demo showcase data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
 
 all: build
 
@@ -222,6 +222,17 @@ bench-oracles: build
 bench-frameworks: build frameworks
 	$(BIN)/python tools/frameworks.py $(or $(ARGS),--seconds 10 30 --again --jobs 2 --output benchmarks/results --page)
 
+# The evaluations of JANUS's, Jittor's and Terra's papers, and docs/evaluation of them: hours. It goes on where it ended:
+# make evaluate PARTS="janus-throughput jittor-gans" MINUTES=20 ARGS="--sst FOLDER"; ARGS=--quick only tries each part.
+# JAX and gymnasium are put beside the environment; what can't be installed is not measured.
+COMPARED := build/evaluation/packages
+$(COMPARED): | environment
+	-$(BIN)/pip install -q --no-deps --target $@ jax jaxlib ml_dtypes opt_einsum scipy gymnasium farama-notifications
+
+evaluate: build $(COMPARED)
+	PYTHONPATH=$(CURDIR)/$(COMPARED) $(BIN)/python benchmarks/evaluate.py $(PARTS) $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
+	$(PYTHON) benchmarks/page.py
+
 # docs/benchmarks.md and the README's table, of the results that are there.
 bench-page:
 	$(PYTHON) benchmarks/page.py
@@ -238,8 +249,13 @@ reasons-page: build
 pictures: build
 	$(BIN)/python tools/pictures.py
 
+# LeNet eagerly and converted; a page with both curves, and the report, in build/demo.
 demo: build
 	$(BIN)/python examples/demo.py
+
+# Five programs, eagerly, by torch.compile and converted, with live curves; a page of them in build/showcase.
+showcase: build
+	$(BIN)/python benchmarks/showcase.py $(ARGS)
 
 # Two processes that train together, each with a report.
 data-parallel: build

@@ -20,6 +20,7 @@ import lstm_language_model
 import pix2pix
 import ppo
 import resnet50
+import sampled_softmax
 import shapes
 import small_gpt
 import stateful_model
@@ -63,8 +64,34 @@ def lstm():
 
         return step
 
-    batches = [(text[i : i + 20], text[i + 1 : i + 21]) for i in range(0, 400, 20)]
-    return [model], make_step, batches
+    return [model], make_step, [window(text, i) for i in range(0, 400, 20)]
+
+
+def large_vocabulary():
+    model = lstm_language_model.LanguageModel(10_000, 512, 1, 0.2)
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
+    text = lstm_language_model.in_columns(
+        lstm_language_model.load_words(None, 10_000)[: 20 * 401], 20
+    )
+
+    def make_step(model):
+        states = model.start(20)
+
+        def step(tokens, targets):
+            nonlocal states
+            loss, states = sampled_softmax.train_step(
+                model, optimizer, tokens, targets, states, 500
+            )
+            return loss
+
+        return step
+
+    return [model], make_step, [window(text, i) for i in range(0, 400, 20)]
+
+
+def window(text, start):
+    """Twenty words of each column, and the words behind them."""
+    return text[start : start + 20], text[start + 1 : start + 21]
 
 
 def gpt():
@@ -303,6 +330,10 @@ def inception():
 
 PROGRAMS = {
     "lstm": ("language model, 2 hand-written LSTM layers of 200, batch 20, 20 words", lstm),
+    "sampled_softmax": (
+        "language model, LSTM of 512, softmax of 500 sampled words, batch 20, 20 words",
+        large_vocabulary,
+    ),
     "gpt": ("GPT of 4 layers of 128, 64 characters, batch 16", gpt),
     "tree_rnn": ("TreeRNN of width 100, a tree a step", recursive(1)),
     "tree_rnn_25": ("TreeRNN, 25 trees of 10 to 40 words a step", recursive(25, 10)),

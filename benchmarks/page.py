@@ -204,6 +204,9 @@ def page(folder: Path) -> str:
         "Made by `make bench-page` from `benchmarks/results/*.json`. Each table is one run of one command, on the "
         "machine and at the commit below it. A plus behind a commit: with changes.\n",
     ]
+    if evaluations := sorted(PAGE.parent.glob("evaluation/*.md")):
+        links = [f"[{path.stem.capitalize()}](evaluation/{path.name})" for path in evaluations]
+        parts.append(f"The evaluations of papers are on pages of their own: {', '.join(links)}.\n")
     for section in SECTIONS:
         if found := record.read(folder, section.name):
             parts += [f"## {section.title}\n", f"{section.method}\n", section.table(found["rows"])]

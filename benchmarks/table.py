@@ -13,17 +13,12 @@ folder, anew after each program.
 """
 
 import argparse
-import contextlib
-import itertools
 import json
 import os
-import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import first_graph
@@ -32,96 +27,14 @@ import record
 import tables
 from floor import measure_floor
 from programs import BENCHMARKS, Benchmark, chosen
-from torch._dynamo.utils import counters
-from torch._inductor.async_compile import shutdown_compile_workers
+from variants import SYSTEMS, Variant, warm_up_fully
 
-import torch
 import torchjanus
 
 
-class TooLong(BaseException):
-    """The time for warming up is over. No Exception, so that no compiler takes it for one of the program's."""
-
-
-@contextlib.contextmanager
-def at_most(seconds: int):
-    """Raises TooLong where the body takes longer."""
-
-    def stop(number, frame):
-        raise TooLong
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-class Variant:
-    """One system's version of the step, with its own copy of the program's state."""
-
-    def __init__(self, name: str, benchmark: Benchmark, convert: Callable):
-        torch.manual_seed(0)
-        models, make_step, batches = benchmark.build()
-        self.name = name
-        self.step = convert(models, make_step)
-        self.batches = itertools.cycle(batches)
-        self.batch_count = len(batches)
-        self.times: list[float] = []
-        self.warm_up: list[float] = []
-        self.note = ""  # why it was not measured, or what is to be known of it
-        self.is_out = False
-
-    def run(self) -> float:
-        batch = next(self.batches)
-        start = time.perf_counter()
-        self.step(*batch)
-        return time.perf_counter() - start
-
-    def warm(self, steps: int) -> None:
-        self.warm_up = [self.run() for _ in range(steps)]
-
-    def try_to_warm(self, steps: int, limit: int) -> None:
-        """The same for a system that may fail, or not end in time: then it is out."""
-        counters.clear()
-        try:
-            with at_most(limit):
-                self.warm(steps)
-        except TooLong:
-            shutdown_compile_workers()  # they would go on beside what is timed
-            self.note, self.is_out = f"not ready after {limit} s", True
-        except Exception as error:
-            self.note, self.is_out = f"fails: {type(error).__name__}", True
-        else:
-            breaks = sum(counters["graph_break"].values())
-            self.note = f"{breaks} graph breaks" if breaks else ""
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.times)
-
-
 def variants(benchmark: Benchmark, with_compile: bool) -> list[Variant]:
-    result = [
-        Variant("eager", benchmark, lambda models, make: make(*models)),
-        Variant("torchjanus", benchmark, lambda models, make: torchjanus.function(make(*models))),
-    ]
-    if with_compile:
-        result.append(
-            Variant(
-                "torch.compile (model)",
-                benchmark,
-                lambda models, make: make(*[torch.compile(model) for model in models]),
-            )
-        )
-        result.append(
-            Variant(
-                "torch.compile (step)", benchmark, lambda models, make: torch.compile(make(*models))
-            )
-        )
-    return result
+    names = [name for name in SYSTEMS if with_compile or not name.startswith("torch.compile")]
+    return [Variant(name, benchmark, SYSTEMS[name]) for name in names]
 
 
 def floor_of(benchmark: Benchmark, rounds: int) -> float:
@@ -156,16 +69,6 @@ def seconds_until_caught_up(variant: Variant, eager: Variant) -> float | None:
         return None
     steps = behind / (eager.median - variant.median)
     return spent + steps * variant.median
-
-
-def warm_up_fully(variant: Variant) -> None:
-    """Runs on until all batches have come up twice since a graph was last made or compiled."""
-    made, quiet = 0, 0
-    while quiet < 2 * variant.batch_count and len(variant.warm_up) < 2000:
-        variant.warm_up.append(variant.run())
-        stats = torchjanus.stats(variant.step)
-        is_new = stats["compiling"] or stats["generated"] != made
-        made, quiet = stats["generated"], 0 if is_new else quiet + 1
 
 
 def measure(benchmark: Benchmark, options: argparse.Namespace) -> dict:

@@ -55,7 +55,9 @@ def main():
     parser.add_argument("--lr", type=float, default=0.02)
     parser.add_argument("--momentum", type=float, default=0.9)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--summary", type=Path, help="write accuracy and speed to this JSON file")
+    parser.add_argument(
+        "--summary", type=Path, help="write accuracy, speed and curve to this JSON file"
+    )
     options = parser.parse_args()
 
     torch.manual_seed(options.seed)
@@ -67,6 +69,7 @@ def main():
     model = LeNet()
     optimizer = torch.optim.SGD(model.parameters(), lr=options.lr, momentum=options.momentum)
     columns = (*Progress.get_default_columns(), TextColumn("{task.fields[status]}"))
+    curve = []  # seconds, and the mean loss of the epoch so far
     trained, started = 0, time.perf_counter()
     with Progress(*columns) as progress:
         for epoch in range(options.epochs):
@@ -83,7 +86,9 @@ def main():
                 correct += (scores.argmax(1) == y).sum().item()
                 seen += len(x)
                 if step % 20 == 19:
-                    speed = (trained + seen) / (time.perf_counter() - started)
+                    passed = time.perf_counter() - started
+                    curve.append((passed, running_loss / (step + 1)))
+                    speed = (trained + seen) / passed
                     status = (
                         f"loss {running_loss / (step + 1):.4f}  "
                         f"accuracy {correct / seen:.4f}  {speed:.0f} images/s"
@@ -97,6 +102,7 @@ def main():
     print(f"test accuracy {accuracy:.4f}")
     if options.summary:
         summary = {"accuracy": accuracy, "images_per_second": trained / seconds, "seconds": seconds}
+        summary["curve"] = curve
         options.summary.write_text(json.dumps(summary))
 
 

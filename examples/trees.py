@@ -61,9 +61,10 @@ def batch_of(trees, step, size):
 
 
 def read_sst(path):
-    for line in Path(path).read_text().splitlines():
-        if line.strip():
-            tokens = line.replace("(", " ( ").replace(")", " ) ").split()
+    """Lines and words end at their ASCII characters: some words have other spaces within them."""
+    for line in Path(path).read_text(encoding="utf-8").split("\n"):
+        tokens = [each for each in line.replace("(", " ( ").replace(")", " ) ").split(" ") if each]
+        if tokens:
             yield parse_sst(iter(tokens))
 
 

@@ -4,10 +4,14 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "bind/snapshot.h"
 #include "execute/program/picture.h"
 #include "graph/annotated_text.h"
+#include "graph/functions.h"
+#include "graph/op.h"
 #include "graph/traffic.h"
 
 namespace nb = nanobind;
@@ -29,9 +33,11 @@ nb::object line_of(const Lines& lines, const graph::Node* node) {
 class Files {
  public:
   nb::object operator[](const graph::SourceSpan& span) {
-    if (!span.known()) return nb::none();
-    nb::object& name = names_[*span.file];
-    if (!name.is_valid()) name = nb::str(span.file->data(), span.file->size());
+    return span.known() ? (*this)[*span.file] : nb::none();
+  }
+  nb::object operator[](const std::string& file) {
+    nb::object& name = names_[file];
+    if (!name.is_valid()) name = nb::str(file.data(), file.size());
     return name;
   }
 
@@ -73,6 +79,29 @@ void add_program(nb::dict& dict, const execute::ProgramPicture& picture, const L
   dict["arena_bytes"] = picture.arena_bytes;
 }
 
+using Seconds = std::map<std::pair<std::string, int>, double>;
+
+/// Divided among the operators that run with it; constants run in none.
+void add_seconds(Seconds& seconds, const graph::Node& node, double taken) {
+  std::vector<const graph::SourceSpan*> spans;
+  graph::for_each_run(node, [&](const graph::Node& each) {
+    const bool runs = each.blocks.empty() && each.op->role != graph::Role::constant;
+    if (runs && each.span.known()) spans.push_back(&each.span);
+  });
+  if (spans.empty() && node.span.known()) spans.push_back(&node.span);
+  for (const graph::SourceSpan* span : spans)
+    seconds[{*span->file, span->line}] += taken / static_cast<double>(spans.size());
+}
+
+nb::list seconds_list(const std::vector<execute::TimedNode>& nodes, Files& files) {
+  Seconds seconds;
+  for (const auto& [node, taken] : nodes) add_seconds(seconds, *node, taken);
+  nb::list listed;
+  for (const auto& [place, taken] : seconds)
+    listed.append(nb::make_tuple(files[place.first], place.second, taken));
+  return listed;
+}
+
 nb::object picture_dict(const speculate::Entry& entry) {
   if (entry.program() == nullptr) return nb::none();
   Files files;
@@ -83,7 +112,9 @@ nb::object picture_dict(const speculate::Entry& entry) {
   nb::dict dict;
   dict["operators"] = operator_list(printed, files);
   dict["places"] = place_list(entry.generated_places(), files);
-  add_program(dict, execute::picture_of(*entry.program()), lines);
+  const execute::ProgramPicture picture = execute::picture_of(*entry.program());
+  add_program(dict, picture, lines);
+  dict["seconds"] = seconds_list(picture.seconds, files);
   return dict;
 }
 

@@ -8,9 +8,12 @@
 #include <torch/csrc/Exceptions.h>
 
 #include <chrono>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "execute/library/kernel_watcher.h"
 #include "python/lock.h"
 #include "python/object.h"
 #include "torch/certain_part.h"
@@ -61,6 +64,26 @@ class BelowAutograd {
   c10::AutoGradMode no_grad_{false};
 };
 
+/// Kernels as events of torch's profiler, while it looks at this thread.
+class ProfiledKernels final : public execute::KernelWatcher {
+ public:
+  ProfiledKernels()
+      : outer_(std::exchange(execute::kernel_watcher, at::hasCallbacks() ? this : nullptr)) {}
+  ~ProfiledKernels() override { execute::kernel_watcher = outer_; }
+  ProfiledKernels(const ProfiledKernels&) = delete;
+  ProfiledKernels& operator=(const ProfiledKernels&) = delete;
+
+  void begin(const std::string& name) override {
+    event_.emplace(at::RecordScope::FUNCTION);
+    if (event_->isActive()) event_->before("torchjanus::" + name);
+  }
+  void end() override { event_.reset(); }
+
+ private:
+  execute::KernelWatcher* outer_;
+  std::optional<at::RecordFunction> event_;
+};
+
 Failure failure(Failure::Kind kind, std::string message) {
   Failure result;
   result.kind = kind;
@@ -73,6 +96,7 @@ Failure failure(Failure::Kind kind, std::string message) {
 std::optional<Failure> run_protected(Unlock unlock, void (*body)(void*), void* context) {
   try {
     RECORD_FUNCTION("torchjanus::graph", {});  // what torch.profiler shows of a run
+    const ProfiledKernels profiled;
     const python::WithoutLock unlocked(gives_up_lock(unlock));
     const BelowAutograd below;
     const UncertainScope uncertain;

@@ -35,11 +35,12 @@ def _page(collected: Collected, title: str, summary: str) -> str:
         "summary": summary.splitlines(),
         **collected.data,
     }
+    shares = source.Shares(collected.files)
     return Template(_part("page.html")).substitute(
         title=html.escape(title),
         style=_part("page.css"),
         script=_part("page.js"),
-        source="\n".join(source.as_html(each) for each in collected.files if each.lines),
+        source="\n".join(source.as_html(each, shares) for each in collected.files if each.lines),
         data=_embedded(data),
     )
 

@@ -25,6 +25,7 @@ class MarkedFile:
     name: str
     lines: list[str]
     marks: dict[int, str] = field(default_factory=dict)
+    seconds: dict[int, float] = field(default_factory=dict)  # by line, in all runs
 
     @property
     def is_own(self) -> bool:
@@ -50,6 +51,7 @@ def collect(snapshots: Iterable[Snapshot]) -> Collected:
     data = {
         "files": [{"name": each.name, "path": each.path} for each in files.shown],
         "lines": files.told,
+        "seconds": [each.seconds for each in files.shown],
         "functions": functions,
         "kernels": texts.all,
         "codes": {code: vars(entry) for code, entry in reasons.entries().items() if code in codes},
@@ -89,6 +91,10 @@ class _Files:
                 if line.mark or line.notes:
                     told = self.told[number].setdefault(line.number, [])
                     told.insert(0, [function, line.mark, line.notes])
+
+    def add_seconds(self, path: str, line: int, seconds: float) -> None:
+        of_file = self.shown[self.number(path)].seconds
+        of_file[line] = of_file.get(line, 0.0) + seconds
 
     def place(self, reason: dict[str, Any]) -> list[int] | None:
         known = reason["file"] and reason["line"] > 0
@@ -158,6 +164,8 @@ def _spent(snapshot: Snapshot) -> dict[str, float]:
 
 
 def _cut(cut: dict[str, Any], files: _Files, snapshot: Snapshot) -> dict[str, Any]:
+    if in_python := cut.get("in_python"):
+        files.add_seconds(snapshot["file"], cut["line"], in_python["milliseconds"] / 1e3)
     return {
         "place": [files.number(snapshot["file"]), cut["line"]],
         "end": cut["end_line"],
@@ -204,6 +212,7 @@ def _history(samples: list[dict[str, float]]) -> Iterator[dict[str, Any]]:
 
 def _graph(entry: dict[str, Any], files: _Files, texts: _Texts) -> dict[str, Any]:
     picture = entry["picture"] or _NO_PICTURE
+    _add_seconds(picture["seconds"], entry["program_seconds"], files)
 
     def placed(rows: list[tuple[Any, ...]]) -> list[list[Any]]:
         return [
@@ -229,7 +238,15 @@ def _graph(entry: dict[str, Any], files: _Files, texts: _Texts) -> dict[str, Any
     }
 
 
+def _add_seconds(rows: list[tuple[str, int, float]], whole: float, files: _Files) -> None:
+    """Divides what all runs of a graph took as those were that were timed."""
+    timed = sum(seconds for _, _, seconds in rows)
+    for file, line, seconds in rows:
+        files.add_seconds(file, line, seconds / timed * whole)
+
+
 # Of a graph whose objects died.
 _NO_PICTURE: dict[str, Any] = {
     "places": [], "operators": [], "kernels": [], "order": [], "memory": [], "arena_bytes": 0,
+    "seconds": [],
 }  # fmt: skip

@@ -104,12 +104,19 @@ function showLine(place) {
         mark ? `: ${MARKS[mark][1]}` : ""),
       h("ul", { class: "notes" }, notes.map((each) => h("li", {}, each))),
     ]),
+    timeAt(place),
     told.length ? "" : h("p", { class: "faint" }, "No part of a function or loop that was converted."),
     section("Why not", whyNot(place, told)),
     section("Shapes and dtypes", valueTable(atLine(place).values)),
     section("Assumed of names here", assumedOf(place)),
     section("Became", kernelsAt(place)),
   );
+}
+
+const allSeconds = data.seconds.flatMap((lines) => Object.values(lines)).reduce((one, other) => one + other, 0);
+function timeAt([file, line]) {
+  const seconds = data.seconds[file][line];
+  return seconds ? h("p", {}, `${duration(1e3 * seconds)} in all, ${Number((100 * seconds / allSeconds).toPrecision(2))} % of the time that has lines.`) : "";
 }
 
 /** The reasons that name the line; if there are none, those of the functions that run it in Python. */

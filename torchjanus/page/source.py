@@ -3,7 +3,7 @@
 import html
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from .data import MarkedFile
@@ -31,7 +31,25 @@ _TOKEN = re.compile(
 )
 
 
-def as_html(file: MarkedFile) -> str:
+class Shares:
+    """Of the time that has lines, in all files."""
+
+    LEAST = 0.01  # that is shown
+
+    def __init__(self, files: Iterable[MarkedFile]) -> None:
+        every = [seconds for file in files for seconds in file.seconds.values()]
+        self.whole, self.most = sum(every), max(every, default=0.0)
+
+    def of(self, file: MarkedFile, line: int) -> str:
+        """A bar, as long as the line's time beside that of the line with most of it."""
+        seconds = file.seconds.get(line, 0.0)
+        if self.whole == 0 or seconds < self.LEAST * self.whole:
+            return "<u></u>"
+        percent, length = 100 * seconds / self.whole, 100 * seconds / self.most
+        return f'<u style="--t:{length:.0f}">{max(1, round(percent))} %</u>'
+
+
+def as_html(file: MarkedFile, shares: Shares) -> str:
     """The section of a file."""
     name = html.escape(file.name)
     parts = [
@@ -48,7 +66,8 @@ def as_html(file: MarkedFile) -> str:
             parts.append(f'<div class="block" style="--lines:{len(block)}">')
             for number in block:
                 mark = file.marks.get(number, "")
-                parts.append(_line(name, number, mark, mark != before, lines[number - 1]))
+                share = shares.of(file, number)
+                parts.append(_line(name, number, mark, mark != before, share, lines[number - 1]))
                 before = mark
             parts.append("</div>")
     return "".join([*parts, "</div></section>"])
@@ -75,12 +94,12 @@ def _runs(numbers: list[int]) -> Iterator[list[int]]:
         yield run
 
 
-def _line(name: str, number: int, mark: str, begins: bool, text: str) -> str:
+def _line(name: str, number: int, mark: str, begins: bool, share: str, text: str) -> str:
     label = f"<b>{LABELS.get(mark, mark)}</b>" if mark and begins else "<b></b>"
     place = f"{name}:{number}"
     return (
         f'<div class="l {CLASSES.get(mark, "")}" id="{place}">'
-        f'<a href="#{place}" tabindex="-1">{number}</a>{label}<code>{text}</code></div>'
+        f'<a href="#{place}" tabindex="-1">{number}</a>{label}{share}<code>{text}</code></div>'
     )
 
 

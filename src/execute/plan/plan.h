@@ -100,6 +100,11 @@ struct Plan {
     std::array<double, 2> seconds{};  ///< one after the other, side by side
     int runs = 0, threads = 0;
   };
+  /// Seconds of each step in some of the runs, for reports.
+  struct Samples {
+    uint32_t runs = 0, timed = 0;
+    std::vector<double> seconds;  ///< in all of those that were timed
+  };
   struct Skip {
     uint32_t condition = 0;  ///< its slot
     bool wanted = true;      ///< nothing is left out where the condition is this
@@ -121,9 +126,13 @@ struct Plan {
   std::vector<uint32_t> transient;
   char* arena = nullptr;
   std::vector<double> times;  ///< least seconds of each step, with TORCHJANUS_LOG=time
+  Samples samples;
   int64_t arena_bytes = 0;
   PlanPicture picture;
   size_t first_write = 0;  ///< index of the first step that may write to a cell
 };
+
+/// What the runs that were timed say of the nodes. Kernels that run together have equal shares.
+std::vector<TimedNode> timed_nodes(const Plan& plan);
 
 }  // namespace janus::execute

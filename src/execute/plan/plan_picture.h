@@ -17,6 +17,12 @@ struct PieceOfMemory {
   size_t first = 0, last = 0;
 };
 
+/// What a node takes in a run, the mean of those that were timed.
+struct TimedNode {
+  const graph::Node* node = nullptr;
+  double seconds = 0;
+};
+
 struct PlanPicture {
   /// The nodes of the instructions; null where one belongs to none.
   std::vector<const graph::Node*> order;

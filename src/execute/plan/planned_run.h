@@ -28,7 +28,8 @@ class PlannedRun {
  private:
   bool run_steps(size_t begin, size_t end);
   bool run(const Step& step);
-  bool run_noted(size_t i);
+  bool run_watched(size_t i);
+  bool begin_sample();
   void arrange(const Step& step);
   void allocate(const Plan::Allocation& allocation);
   void run_group(Plan::Beside& group);
@@ -46,6 +47,7 @@ class PlannedRun {
   Plan& plan_;
   Library& library_;
   Frame& frame_;
+  bool is_sampled_ = false;
 };
 
 /// Clears the slots that do not belong to the plan.

@@ -20,6 +20,7 @@ struct ProgramPicture {
   std::vector<Kernel> kernels;
   PlanPicture plan;  ///< for the sizes of the last planned run; empty if there was none
   int64_t arena_bytes = 0;
+  std::vector<TimedNode> seconds;  ///< of the nodes of that plan; empty: no run was timed
 };
 
 /// `program`: what Program::compile gave.

@@ -94,8 +94,10 @@ class CompiledProgram final : public Program {
       return each->plan_made() != nullptr;
     });
     if (planned == idle_.rend()) return picture;
-    picture.plan = (*planned)->plan_made()->picture;
-    picture.arena_bytes = (*planned)->plan_made()->arena_bytes;
+    const Plan& plan = *(*planned)->plan_made();
+    picture.plan = plan.picture;
+    picture.seconds = timed_nodes(plan);
+    picture.arena_bytes = plan.arena_bytes;
     return picture;
   }
 

@@ -182,7 +182,17 @@ def test_large_example_prints_the_same(runner, name, tmp_path):
 
 
 def test_every_example_is_tested():
-    helpers = {"demo", "lenet", "fashion_mnist", "trees", "shapes", "cartpole", "terra/common"}
+    helpers = {
+        "demo",
+        "training_page",
+        "curves",
+        "lenet",
+        "fashion_mnist",
+        "trees",
+        "shapes",
+        "cartpole",
+        "terra/common",
+    }
     found = {str(path.relative_to(EXAMPLES).with_suffix("")) for path in EXAMPLES.rglob("*.py")}
     assert found - helpers == {*SHORT, *NEEDS_ALE, *LONG}
 

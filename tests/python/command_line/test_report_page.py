@@ -104,6 +104,74 @@ def test_data_has_what_details_show(parsed):
     assert any(apart > together for apart, together in saved)
 
 
+def bars(page):
+    """By the name of a line its share of the time, in percent, and the length of its bar."""
+    found = re.findall(
+        r'id="([^"]+)"><a [^>]*>\d+</a><b>\w*[- ]?\w*</b><u style="--t:(\d+)">(\d+) %</u>', page
+    )
+    return {name: (int(percent), int(length)) for name, length, percent in found}
+
+
+def test_lines_have_their_share_of_time(tmp_path):
+    @torchjanus.function
+    def f(x, y):
+        z = (x @ x).mean()
+        return y * z
+
+    for _ in range(12):
+        f(torch.ones(300, 300), torch.ones(3))
+    torchjanus.report(f, tmp_path / "f.html")
+    page = (tmp_path / "f.html").read_text()
+    (seconds,) = json.loads(Page(page).data)["seconds"]
+    product, scaled = sorted(map(int, seconds))[:2]
+    assert scaled == product + 1
+    assert seconds[str(product)] > seconds[str(scaled)] > 0
+    (program_seconds,) = (entry["program_seconds"] for entry in f.snapshot()["cache"])
+    assert sum(seconds.values()) == pytest.approx(program_seconds)
+    shares = {name.rpartition(":")[2]: share for name, share in bars(page).items()}
+    percent, length = shares[str(product)]
+    assert percent == round(100 * seconds[str(product)] / sum(seconds.values())) and length == 100
+
+
+def test_kernels_that_run_together_have_shares_of_their_own(tmp_path):
+    @torchjanus.function
+    def f(x, y):
+        one = x.exp() * 2
+        other = y.sin() + 1
+        return one, other
+
+    for _ in range(12):
+        f(torch.ones(64, 64), torch.ones(32, 32))
+    torchjanus.report(f, tmp_path / "f.html")
+    (seconds,) = json.loads(Page((tmp_path / "f.html").read_text()).data)["seconds"]
+    assert len(seconds) == 2 and min(seconds.values()) > 0
+
+
+def test_shares_of_a_program_have_its_graphs_and_cuts(parsed, written):
+    seconds = json.loads(parsed.data)["seconds"]
+    whole = sum(sum(each.values()) for each in seconds)
+    for name, (percent, length) in bars(written.read_text()).items():
+        assert 1 <= percent <= 100 and 0 <= length <= 100, name
+    (of_program,) = (
+        each
+        for each, file in zip(seconds, json.loads(parsed.data)["files"])
+        if file["name"] == "program.py"
+    )
+    for comment in ("graph", "inlined", "cut"):
+        assert 0 < of_program[str(line_of(comment))] < whole, comment
+
+
+def test_where_nothing_was_timed_no_line_has_a_share(tmp_path):
+    @torchjanus.function
+    def f(x):
+        return x.relu() * 2
+
+    f(torch.ones(3))
+    torchjanus.report(f, tmp_path / "f.html")
+    page = (tmp_path / "f.html").read_text()
+    assert bars(page) == {} and "<u></u>" in page
+
+
 def test_memory_that_is_needed_at_once_does_not_overlap(parsed):
     functions = json.loads(parsed.data)["functions"]
     graphs = [graph for each in functions for part in each["parts"] for graph in part["graphs"]]

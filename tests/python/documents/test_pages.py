@@ -16,7 +16,13 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
-    "command", ["benchmarks/page.py", "tools/api_page.py", "tools/reasons_page.py"]
+    "command",
+    [
+        "benchmarks/page.py",
+        "benchmarks/evaluate.py",
+        "tools/api_page.py",
+        "tools/reasons_page.py",
+    ],
 )
 def test_page_is_up_to_date(command):
     subprocess.run([sys.executable, ROOT / command, "--check"], check=True)

@@ -775,6 +775,31 @@ def test_profiler_shows_runs():
     assert {event.key: event.count for event in profile.key_averages()}["torchjanus::graph"] == 1
 
 
+def events_of(call):
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        call()
+    return [event.name for event in profile.events()]
+
+
+def test_profiler_shows_kernels_by_operators_and_line():
+    @torchjanus.function
+    def f(x, y):
+        z = (x * 2 + 1).tanh()
+        return z @ y
+
+    x, y = torch.ones(3, 3), torch.ones(3, 3)
+    for _ in range(6):
+        f(x, y)
+    hits = f.stats()["hits"]
+    names = events_of(lambda: f(x, y))
+    assert f.stats()["hits"] == hits + 1
+    (kernel,) = (name for name in names if name.startswith("torchjanus::") and "graph" not in name)
+    line = inspect.currentframe().f_lineno - 10
+    assert kernel.startswith("torchjanus::mul add tanh (") and kernel.endswith(f".py:{line})")
+    assert any(name.startswith("aten::") for name in names)  # the product
+    assert not any(name.startswith("torchjanus::") for name in events_of(lambda: x * 2))
+
+
 def test_world_that_changes_while_a_graph_is_made(generator):
     """What generation imports may change what was assumed: it is made once more."""
     x, made = torch.arange(3.0), []
