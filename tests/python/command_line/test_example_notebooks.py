@@ -1,0 +1,43 @@
+"""The notebooks under examples/ are what their scripts say, run without an error, and show what they are to show."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "examples" / "notebooks"
+LEAST_SHARE = {
+    "beam_search": 0.6,
+    "gan": 0.8,
+    "tree_lstm": 0.6,
+}  # as graphs, of calls of annotated cells
+
+
+def test_notebooks_are_up_to_date():
+    subprocess.run([sys.executable, ROOT / "tools" / "notebooks.py", "--check"], check=True)
+    assert {each.stem for each in FOLDER.glob("*.ipynb")} == LEAST_SHARE.keys()
+
+
+@pytest.mark.parametrize("name", LEAST_SHARE)
+def test_notebook_runs_and_shows_graphs(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCHJANUS_CACHE", str(tmp_path))
+    notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    outputs = [each for cell in notebook.cells for each in cell.get("outputs", ())]
+    assert {each.output_type for each in outputs} <= {"stream", "display_data", "execute_result"}
+    assert not [each for each in outputs if each.get("name") == "stderr"]
+    shown = [each.data for each in outputs if each.output_type != "stream"]
+    texts = [each["text/plain"] for each in shown]
+    reports = [each for each in texts if each.startswith("this cell")]
+    assert len(reports) == sum(cell.source.startswith("%%torchjanus") for cell in notebook.cells)
+    calls = [re.search(r"(\d+) of (\d+) calls ran as graphs", each) for each in reports]
+    hits, all_calls = (sum(int(each[at]) for each in calls) for at in (1, 2))
+    assert hits >= LEAST_SHARE[name] * all_calls, reports
+    assert any(re.match(r"torchjanus: \d+ graphs? ready after", each) for each in texts), texts
+    assert "torchjanus" in shown[-1]["text/html"] and outputs[-1].output_type == "execute_result"
