@@ -679,7 +679,7 @@ bool Dispatcher::admit() {
 
 /// Bookkeeping without tensors is tried too, and nobody wants to know.
 void Dispatcher::reach(const char* stage) const {
-  if (may_have_work()) tell_stage(stage, *this);
+  if (may_have_work()) tell_stage(stage, name_, file_, line_);
 }
 
 std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& chosen) {

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "speculate/dispatch.h"
-
 namespace janus::speculate {
 namespace {
 
@@ -25,15 +23,13 @@ void report_error(PyObject* callable) {
 
 }  // namespace
 
-void tell_stage(const char* stage, const Dispatcher& dispatcher) {
+void tell_stage(const char* stage, const std::string& name, const std::string& file, int line) {
   if (!listener()) return;
   const python::ErrorScope scope;
   const python::Object callable = listener();  // the call may replace it
   try {
-    python::call(
-        callable.get(),
-        {python::string(stage).get(), python::string(dispatcher.name()).get(),
-         python::string(dispatcher.file()).get(), python::integer(dispatcher.line()).get()});
+    python::call(callable.get(), {python::string(stage).get(), python::string(name).get(),
+                                  python::string(file).get(), python::integer(line).get()});
   } catch (const python::ErrorSet&) {
     report_error(callable.get());
   }
