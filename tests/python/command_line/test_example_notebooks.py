@@ -41,3 +41,47 @@ def test_notebook_runs_and_shows_graphs(name, monkeypatch, tmp_path):
     assert hits >= LEAST_SHARE[name] * all_calls, reports
     assert any(re.match(r"torchjanus: \d+ graphs? ready after", each) for each in texts), texts
     assert "torchjanus" in shown[-1]["text/html"] and outputs[-1].output_type == "execute_result"
+
+
+FAILS = """\
+{first}
+import torch
+def divide(number):
+    print("dividing by", number)
+    return torch.ones(3).sum() / (1 / number)
+for i in range(6):
+    divide(4 - i)
+"""
+
+
+def outputs_in_kernel(*sources):
+    """Of each cell of a new kernel what it has printed, and its result or error."""
+    cells = [nbformat.v4.new_code_cell(each) for each in sources]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(notebook, timeout=300, kernel_name="python3", allow_errors=True).execute()
+    for cell in notebook.cells:
+        printed = "".join(each.text for each in cell.outputs if each.output_type == "stream")
+        yield (
+            printed,
+            [each for each in cell.outputs if each.output_type in ("error", "execute_result")],
+        )
+
+
+def frames(error):
+    """Where its traceback leads, and the line of each cell."""
+    text = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(error["traceback"]))
+    place = r"line \d+, in \w+|Cell In\[2\], line \d+|^-+> \d+ .*$|^\w+Error: .*$"
+    return re.findall(place, text, re.MULTILINE)
+
+
+def test_cell_that_fails_in_a_kernel_fails_as_it_does_without_the_magic():
+    last = "i, 'and the next cell runs'"
+    plain = [*outputs_in_kernel("import torchjanus", FAILS.format(first="# no magic"), last)]
+    shown = [*outputs_in_kernel("%load_ext torchjanus", FAILS.format(first="%%torchjanus"), last)]
+    assert [printed for printed, _ in shown] == [printed for printed, _ in plain]
+    (error,), (expected,) = shown[1][1], plain[1][1]
+    assert error["ename"] == "ZeroDivisionError" and "torchjanus/" not in "".join(
+        error["traceback"]
+    )
+    assert frames(error) == frames(expected) and len(frames(error)) >= 4
+    assert shown[2][1][0]["data"] == plain[2][1][0]["data"]

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from torchjanus import happenings, live
+from torchjanus import command, happenings, live
 
 PROGRAM = """
 import gc, os, sys, threading, time
@@ -147,6 +147,17 @@ def test_forked_process_leaves_the_view_alone(program):
     folder = program("if os.fork() == 0: sys.exit(0)\nos.wait()")
     shown, _, code = run(folder, ["--live"], stdout="terminal")
     assert code == 0 and shown.count("\x1b[r") == 1
+
+
+def test_one_rank_shows_it(monkeypatch):
+    monkeypatch.setattr(live, "begin", lambda title: title)
+    options = command.parser().parse_args(["run", "--live", "program.py"])
+    assert command._live(options) == "program.py"
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank, shown in (("0", "program.py"), ("1", None)):
+        monkeypatch.setenv("RANK", rank)
+        assert command._live(options) == shown
+    assert command._live(command.parser().parse_args(["run", "program.py"])) is None
 
 
 # --- what is shown --------------------------------------------------------------------------------
