@@ -14,7 +14,7 @@ import torch
 
 from . import _core, line_marks, text_report, totals
 from .convert import converted
-from .snapshots import Snapshot, duration, has_tensor_work, key, leaves, was_called
+from .snapshots import Snapshot, duration, has_tensor_work, key, was_called
 from .source_text import Sources
 from .summary import percent
 
@@ -101,19 +101,13 @@ def _file_of_cell(names: dict[str, Any]) -> str:
 # --- what ran in the cell -------------------------------------------------------------------------
 
 
-def _runs(snapshot: Snapshot) -> int:
-    return int(
-        snapshot["calls"] + snapshot["passed"] + sum(each["calls"] for each in leaves(snapshot))
-    )
-
-
 class _Begun:
     """What had run when the cell began."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         before = _core.all_stats()
-        self.runs = {key(each): _runs(each) for each in before}
+        self.runs = {key(each): totals.steps(each) for each in before}
         self.sums = _Sums(before)
         self.start = time.perf_counter()
 
@@ -122,7 +116,7 @@ class _Begun:
         seconds = time.perf_counter() - self.start
         with_work = [each for each in _core.all_snapshots() if has_tensor_work(each)]
         after = {key(each): each for each in with_work}  # of two alike the newer one
-        ran = [each for name, each in after.items() if _runs(each) > self.runs.get(name, 0)]
+        ran = [each for name, each in after.items() if totals.steps(each) > self.runs.get(name, 0)]
         own = [each for each in after.values() if each["file"] == self.file and was_called(each)]
         others = [each for each in ran if each["file"] != self.file]
         lines = _lines_of(own, text.splitlines(), self.file)

@@ -155,17 +155,20 @@ class View:
         from rich.text import Text
 
         console = Console(file=io.StringIO(), force_terminal=True, width=columns, height=_ROWS)
-        title = f"torchjanus · {self.title} · {_clock(self.looks[-1].seconds)}"
-        rows: list[Any] = [Rule(title, align="left", style="dim")]
-        rows.append(Text(figures(self.looks), no_wrap=True, overflow="ellipsis"))
+        title = f"torchjanus · {_printable(self.title)} · {_clock(self.looks[-1].seconds)}"
+        rows: list[Any] = [Rule(title, align="left", style="dim"), Text(figures(self.looks))]
         for seconds, event in self.events:
-            row = Text(f"{_clock(seconds)}  ", style="dim", no_wrap=True, overflow="ellipsis")
-            rows.append(row.append(event, style="default"))
-        rows += [""] * (_ROWS - len(rows))
+            rows.append(Text.assemble((f"{_clock(seconds)}  ", "dim"), _printable(event)))
         for row in rows:
             with console.capture() as captured:
-                console.print(row, end="", soft_wrap=False)
+                console.print(row, end="", no_wrap=True, overflow="ellipsis")
             yield captured.get().rstrip("\n")
+        yield from [""] * (_ROWS - len(rows))
+
+
+def _printable(text: str) -> str:
+    """In one line, and without what a terminal would obey."""
+    return "".join(each if each.isprintable() else " " for each in text)
 
 
 def _clock(seconds: float) -> str:
@@ -185,18 +188,19 @@ def figures(looks: Sequence[_Look]) -> str:
     hits, calls = totals.hits(last.stats), totals.calls(last.stats)
     filled = round(_BAR * min(1.0, share))
     graphs = totals.generated(last.stats)
-    return "   ".join(
-        [
-            *_steps(first, last, seconds),
-            f"as graphs {'█' * filled}{'░' * (_BAR - filled)} {percent(share)} of the time",
-            f"{hits} of {calls} calls",
-            f"{graphs} {'graph' if graphs == 1 else 'graphs'}",
-        ]
-    )
+    rate, name = _steps(first, last, seconds)
+    told = [
+        f"{rate:.4g} steps/s",
+        f"{'█' * filled}{'░' * (_BAR - filled)} {percent(share)} as graphs",
+        f"{hits} of {calls} calls",
+        f"{graphs} {'graph' if graphs == 1 else 'graphs'}",
+        _printable(name),
+    ]
+    return "   ".join(told)
 
 
-def _steps(first: _Look, last: _Look, seconds: float) -> list[str]:
-    """How often the function or loop is entered that most time goes into."""
+def _steps(first: _Look, last: _Look, seconds: float) -> tuple[float, str]:
+    """How often the function or loop is entered that most time goes into, and its name."""
     before = {key(each): each for each in first.stats}
 
     def since(what: Any, each: Snapshot) -> float:
@@ -206,12 +210,8 @@ def _steps(first: _Look, last: _Look, seconds: float) -> list[str]:
     def spent(each: Snapshot) -> float:
         return totals.time_of(each) + totals.profiling([each])
 
-    entered = [each for each in last.stats if since(_calls, each) > 0]
-    if not entered or len(before) == 0:
-        return []
+    entered = [each for each in last.stats if first is not last and since(totals.steps, each) > 0]
+    if not entered:
+        return 0.0, ""
     busiest = max(entered, key=lambda each: since(spent, each))
-    return [f"{since(_calls, busiest) / seconds:.3g} steps/s ({busiest['name']})"]
-
-
-def _calls(snapshot: Snapshot) -> int:
-    return int(snapshot["calls"] + snapshot["passed"])
+    return since(totals.steps, busiest) / seconds, busiest["name"]

@@ -208,5 +208,16 @@ def test_figures_are_those_of_the_last_seconds():
     first = look(1.0, calls=10, hits=5, generated=1, milliseconds=milliseconds(running=100))
     last = look(3.0, calls=50, hits=45, generated=1, milliseconds=milliseconds(running=1600))
     told = live.figures([first, last])
-    assert "20 steps/s (step)" in told and "75 % of the time" in told
-    assert "45 of 50 calls" in told and told.endswith("1 graph")
+    assert told == "20 steps/s   ████████░░ 75 % as graphs   45 of 50 calls   1 graph   step"
+
+
+def test_rows_are_as_many_and_as_wide_as_the_view():
+    looks = [live._Look(0.0, [stats()]), live._Look(1.0, [stats(name="n" * 200, calls=9)])]
+    view = live.View("a title\n" * 30, terminal=None)
+    view.looks.extend(looks)
+    view.events.extend([(61.0, "an event\x1b[2J\n" * 20), (3700.0, "✓" * 200)])
+    lines = list(view._lines(80))
+    assert len(lines) == live._ROWS
+    plain = [re.sub(r"\x1b\[[\d;]*m", "", each) for each in lines]
+    assert all(len(each) <= 80 and each.isprintable() for each in plain), plain
+    assert plain[2].startswith("1:01  an event") and plain[3].startswith("1:01:40  ✓")
