@@ -11,11 +11,8 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "examples" / "notebooks"
-LEAST_SHARE = {
-    "beam_search": 0.6,
-    "gan": 0.8,
-    "tree_lstm": 0.6,
-}  # as graphs, of calls of annotated cells
+# As graphs, of calls of annotated cells; the loop around the tree-LSTM's step is counted, too.
+LEAST_SHARE = {"beam_search": 0.6, "gan": 0.8, "tree_lstm": 0.4}
 
 
 def test_notebooks_are_up_to_date():
