@@ -10,7 +10,7 @@ PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev l
 JOBS     ?= $(shell nproc)
 BENCHMARKS := programs overheads ablation coexecution coexecution_later lazy_ablation distributed growth threads recurrent kernels state oracles
 
-.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page evaluate $(BENCHMARKS:%=bench-%) api-page reasons-page pictures demo showcase data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page evaluate $(BENCHMARKS:%=bench-%) api-page reasons-page pictures notebooks demo showcase data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
 
 all: build
 
@@ -26,7 +26,7 @@ packages:
 $(BIN)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --upgrade pip
-	$(BIN)/pip install -q torch==$(TORCH) numpy rich pytest pytest-xdist hypothesis ipython coverage cloudpickle joblib scikit-build-core nanobind cmake ninja ruff mypy build
+	$(BIN)/pip install -q torch==$(TORCH) numpy rich pytest pytest-xdist hypothesis ipython ipykernel nbclient nbformat tensorboard coverage cloudpickle joblib scikit-build-core nanobind cmake ninja ruff mypy build
 	touch $@
 
 environment: packages $(BIN)/ready
@@ -248,6 +248,10 @@ reasons-page: build
 # docs/pictures, by Debian's chromium, which `make packages` doesn't install.
 pictures: build
 	$(BIN)/python tools/pictures.py
+
+# examples/notebooks, of the scripts beside them.
+notebooks: environment
+	$(BIN)/python tools/notebooks.py
 
 # LeNet eagerly and converted; a page with both curves, and the report, in build/demo.
 demo: build

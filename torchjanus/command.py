@@ -20,6 +20,7 @@ from . import (
     _core,
     child_program,
     children,
+    event_files,
     importing,
     ranks,
     reasons,
@@ -29,7 +30,7 @@ from . import (
 )
 
 if TYPE_CHECKING:
-    from . import data_parallel
+    from . import data_parallel, live
 
 _INTERRUPTED = -1  # by Ctrl-C: no exit code
 
@@ -43,6 +44,12 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run a script, unchanged")
     _add_reports(run)
+    run.add_argument(
+        "--live",
+        action="store_true",
+        help="meanwhile, show in the last rows of the terminal how it runs: steps a second, how much of the time as "
+        "graphs, what just happened; on stderr, and only if that is a terminal; of several ranks the first one's",
+    )
     _add_data_parallel(run)
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
     run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
@@ -82,6 +89,13 @@ def _add_reports(run: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="at the end, write what happened when as JSON, for chrome://tracing and ui.perfetto.dev; of several ranks "
+        "each writes its own",
+    )
+    run.add_argument(
+        "--tensorboard",
+        type=Path,
+        metavar="DIR",
+        help="at the end, write graphs and how calls went, for TensorBoard (the package tensorboard); of several ranks "
         "each writes its own",
     )
 
@@ -149,6 +163,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
+    if options.tensorboard is not None and (why_not := event_files.why_not()) is not None:
+        print(f"torchjanus: {why_not}", file=sys.stderr)
+        return 2
     parallel = _start_data_parallel(options)  # first: it may start Python once more
     process, start = os.getpid(), time.perf_counter()
     stats, folder = options.stats and ranks.own_file(options.stats), None
@@ -157,12 +174,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stats = Path(folder, "stats")
     files = children.StatsFiles(stats) if stats else None
     outputs = _outputs(options, start)
+    view = _live(options)
     try:
         with parallel or contextlib.nullcontext():
             code = _run(options.script, options.arguments, stats, is_module=options.module)
             if parallel:
                 parallel.exit_code = code
     finally:
+        if view is not None:
+            sys.stdout.flush()
+            view.stop()
         if options.explain and files:
             sys.stdout.flush()
             took = time.perf_counter() - start
@@ -181,6 +202,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == _INTERRUPTED:
         child_program.end_interrupted()
     return code
+
+
+def _live(options: argparse.Namespace) -> "live.View | None":
+    """The view of the running program, where it is asked for and can be shown."""
+    if not options.live or not ranks.is_first():
+        return None
+    from . import live  # late: who asks for none needs none of it
+
+    return live.begin(Path(options.script).name)
 
 
 def _write(file: Path, write: Callable[[], None]) -> None:
@@ -214,6 +244,9 @@ def _outputs(options: argparse.Namespace, start: float) -> dict[Path, Callable[[
         file = own(options.trace)
         timeline.begin()
         outputs[file] = lambda: timeline.write(file, title)
+    if options.tensorboard is not None:
+        folder = own(options.tensorboard)
+        outputs[folder] = lambda: event_files.write(folder, _core.all_details())
     return outputs
 
 

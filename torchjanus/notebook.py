@@ -1,7 +1,8 @@
 """Notebooks and IPython: `%load_ext torchjanus` lets loops in cells run as graphs, as `torchjanus run` does in scripts.
 
 Each statement of a cell is rewritten where IPython compiles it. Functions that packages call in loops are found by
-watching. `%unload_ext torchjanus` leaves the cells after it as they are.
+watching. `%%torchjanus` shows what became of a cell (`annotated_cell.py`), and notebooks show that graphs are being
+made (`graph_progress.py`). `%unload_ext torchjanus` leaves the cells after it as they are.
 """
 
 import ast
@@ -9,6 +10,8 @@ import types
 from typing import Any
 
 from . import _core, script
+
+_PARTS = "_torchjanus_parts"
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -19,8 +22,14 @@ def load_ipython_extension(shell: Any) -> None:
     """
     if isinstance(shell.compile, _Rewriting):
         return
+    from . import annotated_cell, graph_progress  # late: they are for IPython
+
     kind = type(shell.compile)
     shell.compile.__class__ = type(f"Rewriting{kind.__name__}", (_Rewriting, kind), {})
+    parts = [annotated_cell.Magic(shell), annotated_cell.Modules(shell)]
+    if graph_progress.can_be_shown(shell):
+        parts.append(graph_progress.Progress(shell))
+    vars(shell.compile)[_PARTS] = parts
     _core.watch_for_entry_points()
 
 
@@ -31,6 +40,8 @@ def unload_ipython_extension(shell: Any) -> None:
         shell: IPython's `InteractiveShell`.
     """
     if isinstance(shell.compile, _Rewriting):
+        for part in vars(shell.compile).pop(_PARTS):
+            part.remove()
         shell.compile.__class__ = type(shell.compile).__mro__[2]
 
 

@@ -21,6 +21,12 @@ def is_alone() -> bool:
     return _place() is None
 
 
+def is_first() -> bool:
+    """Whether it is rank 0, or the only one."""
+    place = _place()
+    return place is None or place[0] == 0
+
+
 def own_file(file: Path) -> Path:
     """`s.json`, or in a process of several `s.rank1.json`: no two ranks write the same file."""
     place = _place()

@@ -1,11 +1,11 @@
 """The first screen of a report: how much ran as graphs, how fast, and what to do about the rest."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from . import _core, reasons
+from . import _core, reasons, totals
 from .snapshots import (
     Snapshot,
     cuts,
@@ -13,6 +13,7 @@ from .snapshots import (
     has_tensor_work,
     leaves,
     speed,
+    speed_told,
     was_called,
 )
 
@@ -42,7 +43,7 @@ def first_screen(
 
     `watch`: what the watch for entry points has seen, or None. `seconds`: how long the program ran, if known.
     """
-    running = [each for each in snapshots if _hits([each])]
+    running = [each for each in snapshots if totals.hits([each])]
     if not running:
         lines = ["torchjanus: nothing was converted: no call ran as a graph"]
         costs = _costliest(snapshots, seconds, MOST_LINES - len(lines))
@@ -59,46 +60,26 @@ def first_screen(
 
 def of_child(number: int, functions: list[Snapshot]) -> str:
     """A line about a process that the program started."""
-    running = [each for each in functions if _hits([each])]
+    running = [each for each in functions if totals.hits([each])]
     return _share(functions, running, None).replace("torchjanus:", f"process {number}:", 1)
 
 
 # --- how much, and how fast -----------------------------------------------------------------------
 
 
-def _hits(snapshots: Iterable[Snapshot]) -> int:
-    return sum(leaf["hits"] for each in snapshots for leaf in leaves(each))
-
-
-def _calls(snapshots: Iterable[Snapshot]) -> int:
-    """Calls with tensor work, in graphs and in Python; of what is cut those of its parts."""
-    sum_of_calls = 0
-    for each in snapshots:
-        for leaf in leaves(each):
-            if has_tensor_work(leaf) and not leaf["holds_graphs"]:
-                sum_of_calls += leaf["calls"] + leaf["passed"]
-        if "parts" in each:
-            sum_of_calls += each["passed"]
-    return sum_of_calls
-
-
 def _share(snapshots: list[Snapshot], running: list[Snapshot], seconds: float | None) -> str:
-    hits, calls = _hits(snapshots), _calls(snapshots)
-    share = f"{_percent(hits / max(1, calls))} of the calls ({hits} of {calls})"
+    hits, calls = totals.hits(snapshots), totals.calls(snapshots)
+    share = f"{percent(hits / max(1, calls))} of the calls ({hits} of {calls})"
     if seconds:
-        in_graphs = sum(map(_running, snapshots)) / 1e3
-        of_time = f"{_percent(in_graphs / seconds)} of the time ({_seconds(in_graphs)} of {_seconds(seconds)})"
+        in_graphs = totals.running(snapshots) / 1e3
+        of_time = f"{percent(in_graphs / seconds)} of the time ({_seconds(in_graphs)} of {_seconds(seconds)})"
         share = f"{of_time} and {share}"
     tried = [each for each in snapshots if was_called(each) and has_tensor_work(each)]
     what = "function or loop" if len(tried) == 1 else "functions and loops"
     return f"torchjanus: {share} ran as graphs, in {len(running)} of {len(tried)} {what}"
 
 
-def _running(snapshot: Snapshot) -> float:
-    return float(sum(leaf["milliseconds"]["running"] for leaf in leaves(snapshot)))
-
-
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     return f"{int(100 * min(1.0, share))} %"  # 100 % is all
 
 
@@ -108,15 +89,7 @@ def _seconds(seconds: float) -> str:
 
 def _spent(snapshots: list[Snapshot]) -> str:
     """What it took until there were graphs."""
-    each = [
-        part["milliseconds"]
-        for snapshot in snapshots
-        for part in [snapshot, *(leaves(snapshot) if "parts" in snapshot else ())]
-    ]
-    profiling = sum(times["profiling"] for times in each)
-    making = sum(
-        times[what] for times in each for what in ("generating", "optimising", "compiling")
-    )
+    profiling, making = totals.profiling(snapshots), totals.making(snapshots)
     return (
         f"  before: {duration(profiling)} in profiled runs, {duration(making)} to make the graphs"
     )
@@ -124,7 +97,10 @@ def _spent(snapshots: list[Snapshot]) -> str:
 
 def _speeds(running: list[Snapshot]) -> str:
     """Of the two that ran longest as graphs, where it was measured."""
-    known = [(each, speed(each)) for each in sorted(running, key=_running, reverse=True)]
+    known = [
+        (each, speed(each))
+        for each in sorted(running, key=lambda each: totals.running([each]), reverse=True)
+    ]
     told = [_speed(each, measured) for each, measured in known if measured is not None]
     if not told:
         return "  speed against eager: not measured, as the graphs ran too few times"
@@ -132,13 +108,7 @@ def _speeds(running: list[Snapshot]) -> str:
 
 
 def _speed(snapshot: Snapshot, measured: dict[str, Any]) -> str:
-    graph, python = measured["as_graph"], measured["in_python"]
-    factor = f"{python / graph:.3g} ×" if graph else "?"
-    name, with_graphs = snapshot["name"], duration(graph)
-    if measured["by_turns"]:
-        return f"{name}: {factor} ({with_graphs} and {duration(python)}, by turns)"
-    profiled = f"{duration(python)} while profiled, which is slower than eager"
-    return f"{name}: at most {factor} ({with_graphs}; {profiled})"
+    return f"{snapshot['name']}: {speed_told(measured)}"
 
 
 # --- what did not convert -------------------------------------------------------------------------
@@ -239,7 +209,7 @@ def _price(cost: _Cost, seconds: float | None) -> str:
     runs = f"{cost.runs} {'run' if cost.runs == 1 else 'runs'} in Python"
     if cost.milliseconds is None:
         return f"{runs}, not timed"
-    share = f", {_percent(cost.milliseconds / 1e3 / seconds)} of the time" if seconds else ""
+    share = f", {percent(cost.milliseconds / 1e3 / seconds)} of the time" if seconds else ""
     return f"{cost.how}{duration(cost.milliseconds)} in {runs}{share}"
 
 

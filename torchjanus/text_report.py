@@ -1,11 +1,12 @@
 """Reports as text: what was converted, line by line, and why the rest was not converted."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from . import _core, co_execution, line_marks
-from .snapshots import cuts, duration, leaves, was_called
+from .snapshots import cuts, duration, leaves, speed, speed_told, was_called
 from .source_text import Sources
 from .summary import first_screen, of_child
 
@@ -15,17 +16,56 @@ _reported: set[str] = set()
 
 
 class Shown(str):
-    """A text of several lines that Python's prompt and notebooks show as it is, not quoted."""
+    """A text of several lines that Python's prompt shows as it is, not quoted, and notebooks as HTML."""
 
-    __slots__ = ()
+    _html: Callable[[], str] | None
+
+    def __new__(cls, text: str, html: Callable[[], str] | None = None) -> "Shown":
+        made = super().__new__(cls, text)
+        made._html = html
+        return made
 
     def __repr__(self) -> str:
         return str(self)
 
+    def _repr_html_(self) -> str | None:
+        return None if self._html is None else self._html()
+
 
 def explain(converted: _core.Function | _core.Region) -> Shown:
     """The report on one function or region."""
-    return Shown(_explain(converted.snapshot(), Sources()))
+    snapshot = converted.snapshot()
+    return Shown(_explain(snapshot, Sources()), partial(html_of, snapshot))
+
+
+def html_of(snapshot: dict[str, Any]) -> str:
+    """What notebooks show of a function or region."""
+    from .page import fragment  # late: who uses no notebook needs none of it
+
+    return fragment.of_function(snapshot)
+
+
+def as_html(converted: _core.Function | _core.Region) -> str:
+    """What notebooks show where a cell ends with it."""
+    return html_of(converted.snapshot())
+
+
+def headline(converted: _core.Function | _core.Region) -> str:
+    """A line: what it is, and how it runs."""
+    told = converted.stats()
+    facts = "; ".join([state(told), *counted(told)])
+    return f"{told['name']} ({told['file']}:{told['line']}): {facts}"
+
+
+def counted(snapshot: dict[str, Any]) -> list[str]:
+    """How often it ran as a graph, and how fast that was."""
+    facts = []
+    if "parts" not in snapshot:
+        calls = snapshot["calls"] + snapshot["passed"]
+        facts.append(f"{snapshot['hits']} of {calls} calls as a graph")
+    if (measured := speed(snapshot)) is not None:
+        facts.append(f"speed against eager {speed_told(measured)}")
+    return facts
 
 
 def explain_all(
@@ -37,12 +77,19 @@ def explain_all(
     """
     snapshots = _core.all_snapshots()
     told = [each for each in snapshots if was_called(each) or each["reasons"]]
-    parts = [summary_of(snapshots, seconds)]
+    summary = summary_of(snapshots, seconds)
+    parts = [summary]
     if children:
         parts.append("\n".join(of_child(number, each) for number, each in children.items()))
     sources = Sources()
     parts += [_explain(each, sources) for each in told]
-    return Shown("\n\n".join(parts))
+    return Shown("\n\n".join(parts), partial(_html_of_all, told, summary))
+
+
+def _html_of_all(snapshots: list[dict[str, Any]], summary: str) -> str:
+    from .page import fragment  # late, as above
+
+    return fragment.of_process(snapshots, summary)
 
 
 def summary_of(snapshots: list[dict[str, Any]], seconds: float | None = None) -> str:
@@ -195,12 +242,17 @@ def _source(snapshot: dict[str, Any], sources: Sources) -> list[str]:
         result.append("")
         if block.name is not None:
             result.append(f"  in {block.name} ({block.file}:{block.start})")
-        for line in block.lines:
-            result.append(f"  {line.mark:>{_MARK_WIDTH}} {line.number:5} | {line.text}".rstrip())
-            notes = [*line.notes, *line.reasons[:_MOST_REASONS]]
-            indent = " " * (len(line.text) - len(line.text.lstrip()))
-            result += [f"  {'':>{_MARK_WIDTH}} {'':5} | {indent}^ {note}" for note in notes]
+        result += marked_lines(block.lines)
     return result
+
+
+def marked_lines(lines: Iterable[line_marks.Line]) -> Iterator[str]:
+    """Each line with its mark, its notes and reasons below it."""
+    for line in lines:
+        yield f"  {line.mark:>{_MARK_WIDTH}} {line.number:5} | {line.text}".rstrip()
+        indent = " " * (len(line.text) - len(line.text.lstrip()))
+        for note in [*line.notes, *line.reasons[:_MOST_REASONS]]:
+            yield f"  {'':>{_MARK_WIDTH}} {'':5} | {indent}^ {note}"
 
 
 # --- reasons and graphs ---------------------------------------------------------------------------

@@ -462,6 +462,16 @@ PyObject* details(PyObject* object, PyObject* /*unused*/) {
 }
 PyObject* explain(PyObject* object, PyObject* /*unused*/) { return render("explain", object); }
 PyObject* graph_text(PyObject* object, PyObject* /*unused*/) { return render("graph", object); }
+PyObject* as_html(PyObject* object, PyObject* /*unused*/) { return render("as_html", object); }
+
+/// Takes IPython's printer, and whether the object is printed within itself.
+PyObject* show(PyObject* object, PyObject* arguments) {
+  PyObject* printer = nullptr;
+  int is_cycle = 0;
+  if (PyArg_ParseTuple(arguments, "Op:_repr_pretty_", &printer, &is_cycle) == 0) return nullptr;
+  const python::Object line = python::Object::steal(render("headline", object));
+  return line ? PyObject_CallMethod(printer, "text", "O", line.get()) : nullptr;
+}
 
 constexpr const char* kDoc = R"(What `torchjanus.function` gives.
 
@@ -496,6 +506,8 @@ PyMethodDef methods[] = {
 It has what `stats` gives, and `cache`, a list of the graphs with their assumptions, lines and texts.
 Its keys may change between versions.
 )"},
+    {"_repr_html_", as_html, METH_NOARGS, "What notebooks show of it."},
+    {"_repr_pretty_", show, METH_VARARGS, "The line that IPython shows of it."},
     {"_details", details, METH_NOARGS,
      "The same with places, kernels, memory and calls over time (`torchjanus.report`)."},
     {"_open_account", open_account, METH_NOARGS,

@@ -27,6 +27,7 @@
 #include "speculate/earlier_runs.h"
 #include "speculate/instrument.h"
 #include "speculate/reason.h"
+#include "speculate/stages.h"
 #include "speculate/tensor_access.h"
 #include "syntax/source.h"
 
@@ -71,6 +72,11 @@ nb::object told_account() {
   dict["spent"] = account->spent();
   dict["saved"] = account->saved();
   return dict;
+}
+
+void listen_to_stages(const nb::object& callable) {
+  speculate::listen_to_stages(callable.is_none() ? python::Object()
+                                                 : python::Object::borrow(callable.ptr()));
 }
 
 /// Elements: (name, file, line, milliseconds spent, saved and passed).
@@ -166,6 +172,8 @@ NB_MODULE(_core, module) {
              "From now on events are kept, until there are so many.");
   module.def("end_timeline", end_timeline, "Ends that, and gives the events.");
   module.def("left_out_of_timeline", Timeline::left_out, "How many there were beyond those.");
+  module.def("listen_to_stages", listen_to_stages, nb::arg("listener").none(),
+             "From now on it is called with (stage, name, file, line) while graphs are made.");
   module.def("seconds_until_first_graph", seconds_until_first_graph,
              "From the first profile run to the first graph run; None before.");
   module.def("reason_codes", speculate::reason_codes, "All reason codes.");

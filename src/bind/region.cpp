@@ -870,6 +870,7 @@ PyObject* snapshot(PyObject* object, PyObject* /*unused*/) {
 }
 PyObject* explain(PyObject* object, PyObject* /*unused*/) { return render("explain", object); }
 PyObject* graph_text(PyObject* object, PyObject* /*unused*/) { return render("graph", object); }
+PyObject* as_html(PyObject* object, PyObject* /*unused*/) { return render("as_html", object); }
 
 /// Code that is pickled by value arrives without its regions, which know objects of this process.
 PyObject* reduce(PyObject* /*object*/, PyObject* /*protocol*/) {
@@ -901,6 +902,7 @@ PyMethodDef methods[] = {
     {"graph", graph_text, METH_NOARGS, "The graphs in the cache in their textual form."},
     {"stats", stats, METH_NOARGS, "Counters, durations in milliseconds, and reasons, as a dict."},
     {"snapshot", snapshot, METH_NOARGS, "Everything that explain() renders, as a dict."},
+    {"_repr_html_", as_html, METH_NOARGS, "What notebooks show of it."},
     {"_details", details, METH_NOARGS, "The same with what reports in HTML show."},
     {"__reduce_ex__", reduce, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};

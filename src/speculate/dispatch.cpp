@@ -20,6 +20,7 @@
 #include "speculate/describe.h"
 #include "speculate/hooks.h"
 #include "speculate/reason_record.h"
+#include "speculate/stages.h"
 #include "speculate/test_number.h"
 
 namespace janus::speculate {
@@ -242,8 +243,8 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
     return {};
   }
   if (generating_) return {};
-  if (is_compiling() && !admit() && entries_.empty())
-    return look_ahead(call, environment, committed);
+  if (is_compiling() && admit()) reach("ready");
+  if (is_compiling() && entries_.empty()) return look_ahead(call, environment, committed);
   if (entries_.empty()) return profile_or_generate(call, environment, committed);
   if (is_without_graphs(environment)) return {};
   if (calls_to_pause_ > 0) {
@@ -648,11 +649,14 @@ Dispatcher::Attempt Dispatcher::put_to_use(const std::shared_ptr<Entry>& entry,
   compiling_ = entry;
   if (!admit()) {
     account.reserve_for_kernels();
+    reach("compiling");
     return {};
   }
   Attempt attempt;
   Outcomes unused;
-  if (run_entry(entry, std::move(captured), attempt.result, committed, unused) == Result::left) {
+  const Result result = run_entry(entry, std::move(captured), attempt.result, committed, unused);
+  reach("ready");  // not before the run, for which the guards have just held
+  if (result == Result::left) {
     ++counters_.aborts;
     penalise(policy::kPenaltyOfAbort, "guards or operators inside the graph");
     return {};
@@ -673,7 +677,13 @@ bool Dispatcher::admit() {
   return true;
 }
 
+/// Bookkeeping without tensors is tried too, and nobody wants to know.
+void Dispatcher::reach(const char* stage) const {
+  if (may_have_work()) tell_stage(stage, name_, file_, line_);
+}
+
 std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& chosen) {
+  reach("generating");
   account.begin_graph();
   const Generating generating(*this, &RegionAccount::spend_on_graph, time_for_graph(is_part));
   std::optional<Reason> reason;
@@ -715,6 +725,7 @@ void Dispatcher::probe(const Call& call) {
 
 std::shared_ptr<Entry> Dispatcher::generate_general(const Call& call,
                                                     std::optional<Reason>& refusal) {
+  reach("generating");
   account.begin_graph();
   const Generating generating(*this, &RegionAccount::spend_on_graph, time_for_graph(is_part));
   return generate_with(call, {}, /*relaxed=*/true, refusal);
@@ -806,13 +817,13 @@ const Reason* Dispatcher::refusal_to_cut() const {
 
 void Dispatcher::refused(const Reason& refusal) {
   // Code without tensor work needs no report. It may get some later: loops warm up.
-  const bool has_work =
-      saw_tensor_ || options_.profile_runs == 0 || refusal.code == ReasonCode::internal_error;
+  const bool has_work = may_have_work() || refusal.code == ReasonCode::internal_error;
   const Reason reason = has_work ? refusal : Reason{ReasonCode::no_tensor_work, name_, {}};
   if (!has_work) runs_left_ = 1;
   note(reason);
   ++refusals_;
   last_refusal_ = reason;
+  reach("refused");
   if (reason.code == ReasonCode::internal_error) throw InternalError(reason.details);
   if (!entries_.empty()) return;
   // A part without tensor work has been tried in earlier calls of the whole.

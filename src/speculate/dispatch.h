@@ -282,6 +282,9 @@ class Dispatcher {
   Attempt internal_error(const std::string& what, bool committed);
   /// Throws StrictFallback if fallbacks are errors and this is one.
   void fall_back(const Reason& reason);
+  /// Tells who listens that a graph has reached a stage (stages.h).
+  void reach(const char* stage) const;
+  bool may_have_work() const { return saw_tensor_ || options_.profile_runs == 0; }
   /// The reason, with this function's line if it has none.
   Reason located(Reason reason) const;
   void drop_retired();

@@ -38,7 +38,7 @@ def _page(collected: Collected, title: str, summary: str) -> str:
     shares = source.Shares(collected.files)
     return Template(_part("page.html")).substitute(
         title=html.escape(title),
-        style=_part("page.css"),
+        style=_part("source.css") + _part("page.css"),
         script=_part("page.js"),
         source="\n".join(source.as_html(each, shares) for each in collected.files if each.lines),
         data=_embedded(data),

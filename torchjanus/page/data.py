@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from .. import co_execution, installed, line_marks, reasons, text_report
+from .. import co_execution, installed, line_marks, reasons, text_report, totals
 from ..snapshots import Snapshot, cuts, leaves, speed, was_called
 from ..source_text import Sources
 
@@ -41,7 +41,7 @@ class Collected:
 def collect(snapshots: Iterable[Snapshot]) -> Collected:
     """All that the page shows of these."""
     told = [each for each in snapshots if was_called(each) or each["reasons"]]
-    told.sort(key=_milliseconds, reverse=True)
+    told.sort(key=totals.time_of, reverse=True)
     files, texts = _Files(), _Texts()
     functions = [_function(each, files, texts) for each in told]
     # The mark of a line is that of the function that takes most time, of those that it belongs to.
@@ -119,12 +119,6 @@ class _Texts:
 
 def _loop_nest(llvm: str) -> str:
     return "".join(line for line in llvm.splitlines(keepends=True) if line.startswith(";"))
-
-
-def _milliseconds(snapshot: Snapshot) -> float:
-    each = leaves(snapshot)
-    running = sum(leaf["milliseconds"]["running"] for leaf in each)
-    return float(running + snapshot["in_python"]["milliseconds"])
 
 
 def _all_reasons(snapshot: Snapshot) -> Iterator[dict[str, Any]]:

@@ -1,8 +1,12 @@
 """The page of a report in a headless Chromium: no complaints, nothing too wide, contrast, keyboard, search, speed."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from browser import Browser, chromium
-from report_program import line_of, write_page
+from report_program import PROGRAM, line_of, write_page
 
 import torch
 import torchjanus
@@ -73,6 +77,73 @@ CONTRASTS = """
   return [...low];
 })()
 """
+
+
+@pytest.fixture(scope="module")
+def in_a_notebook(tmp_path_factory):
+    """What a notebook shows of a program with lines of each kind, in a file whose body may say its theme."""
+    folder = tmp_path_factory.mktemp("fragment")
+    (folder / "program.py").write_text(PROGRAM + "print(torchjanus.explain()._repr_html_())\n")
+    shown = subprocess.run(
+        [sys.executable, "-m", "torchjanus", "run", "program.py"],
+        cwd=folder, capture_output=True, text=True, timeout=300, check=True,
+        env={**os.environ, "TORCHJANUS_DISABLE": "budget", "TORCHJANUS_CACHE": str(folder / "cache")},
+    ).stdout  # fmt: skip
+
+    def written(body=""):
+        (folder / "cell.html").write_text(
+            f"<!DOCTYPE html><meta charset=utf-8><body {body}>{shown}"
+        )
+        return folder / "cell.html"
+
+    return written
+
+
+OPEN_ALL = "document.querySelectorAll('details').forEach((each) => each.open = true)"
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_a_notebook_shows_fits_and_has_contrast(browser, in_a_notebook, width, scheme):
+    browser.size(width)
+    browser.scheme(scheme)
+    browser.open(in_a_notebook())
+    browser.run(OPEN_ALL)
+    browser.settle()
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run(CONTRASTS) == []
+    assert browser.complaints() == []
+    assert browser.run("document.querySelectorAll('.l.x').length") > 0
+
+
+BACKGROUND = "getComputedStyle(document.querySelector('.torchjanus')).backgroundColor"
+DARK, LIGHT = "rgb(20, 23, 27)", "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("", {"light": LIGHT, "dark": DARK}),
+        ('data-jp-theme-light="true"', {"light": LIGHT, "dark": LIGHT}),
+        ('data-jp-theme-light="false"', {"light": DARK, "dark": DARK}),
+        ('class="vscode-light"', {"light": LIGHT, "dark": LIGHT}),
+        ('class="vscode-dark"', {"light": DARK, "dark": DARK}),
+    ],
+)
+def test_notebook_decides_whether_it_is_dark(browser, in_a_notebook, body, expected):
+    for scheme, colour in expected.items():
+        browser.scheme(scheme)
+        browser.open(in_a_notebook(body))
+        assert browser.run(BACKGROUND) == colour
+
+
+def test_lines_in_a_notebook_open_by_keyboard(browser, in_a_notebook):
+    browser.open(in_a_notebook())
+    browser.run("document.querySelector('details.more:has(summary.l) > summary').focus()")
+    browser.press("Enter", "\r")
+    browser.run("document.querySelector('details.more[open] summary.l').focus()")
+    browser.press("Enter", "\r")
+    assert browser.run("document.activeElement.parentElement.open")
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -1,0 +1,190 @@
+"""`%%torchjanus`: a cell that shows its own lines when it has run, with what became of each and why.
+
+The cell runs as any other does. Its first line is taken as a line magic, which notes what had run so far; so line
+numbers, tracebacks, `await` and the value of the last line are the cell's own. The report is made when IPython says
+that the cell has ended, with or without an error.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from . import _core, line_marks, text_report, totals
+from .convert import converted
+from .snapshots import Snapshot, duration, has_tensor_work, key, was_called
+from .source_text import Sources
+from .summary import percent
+
+_MAGIC = "torchjanus"
+
+
+class Magic:
+    """`%%torchjanus` of a shell."""
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self.begun: _Begun | None = None
+        shell.input_transformers_cleanup.append(as_line_magic)
+        shell.register_magic_function(self.run, "line_cell", _MAGIC)
+        shell.events.register("post_run_cell", self.show)
+
+    def remove(self) -> None:
+        """Leaves the shell as it was."""
+        self.shell.input_transformers_cleanup.remove(as_line_magic)
+        self.shell.events.unregister("post_run_cell", self.show)
+        for kind in ("line", "cell"):
+            self.shell.magics_manager.magics[kind].pop(_MAGIC, None)
+
+    def run(self, line: str, cell: str | None = None) -> None:
+        """Shows, when the cell has run, its lines with what became of each and why, and how fast it was.
+
+        Loops and functions of a cell run as graphs since `%load_ext torchjanus`, with or without this.
+        """
+        if cell is not None:  # called by name, as `get_ipython().run_cell_magic`
+            self.shell.run_cell(f"%{_MAGIC}\n{cell}").raise_error()
+        elif self.begun is None:
+            self.begun = _Begun(_file_of_cell(self.shell.user_ns))
+
+    def show(self, result: Any = None) -> None:
+        """What IPython calls at the end of a cell."""
+        begun, self.begun = self.begun, None
+        if begun is None:
+            return
+        try:
+            report = begun.report(result.info.raw_cell)
+            self.shell.display_pub.publish(*self.shell.display_formatter.format(report))
+        except Exception as error:
+            text_report.internal_error("the report of a cell could not be made", error)
+
+
+class Modules:
+    """Converted modules are shown as functions are: `torchjanus.function(model)` gives the model itself."""
+
+    def __init__(self, shell: Any) -> None:
+        self.formatter = shell.display_formatter.formatters["text/html"]
+        self.before = self.formatter.for_type(torch.nn.Module, _module_as_html)
+
+    def remove(self) -> None:
+        """Leaves the shell as it was."""
+        self.formatter.pop(torch.nn.Module)
+        if self.before is not None:
+            self.formatter.for_type(torch.nn.Module, self.before)
+
+
+def _module_as_html(module: torch.nn.Module) -> str | None:
+    try:
+        return text_report.as_html(converted(module))
+    except TypeError:
+        return None
+
+
+def as_line_magic(lines: list[str]) -> list[str]:
+    """A cell whose first line is `%%torchjanus` with that as a line magic; another cell magic may follow it."""
+    if not lines or lines[0].split()[:1] != [f"%%{_MAGIC}"]:
+        return lines
+    from IPython.core.inputtransformer2 import cell_magic
+
+    return [lines[0].replace("%%", "%", 1), *cell_magic(lines[1:])]  # type: ignore[no-untyped-call]
+
+
+def _file_of_cell(names: dict[str, Any]) -> str:
+    """The file name of the running code with these global names."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_globals is not names:
+        frame = frame.f_back
+    return frame.f_code.co_filename
+
+
+# --- what ran in the cell -------------------------------------------------------------------------
+
+
+class _Begun:
+    """What had run when the cell began."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        before = _core.all_stats()
+        self.runs = {key(each): totals.steps(each) for each in before}
+        self.sums = _Sums(before)
+        self.start = time.perf_counter()
+
+    def report(self, text: str) -> "CellReport":
+        """`text`: the cell as it was written."""
+        seconds = time.perf_counter() - self.start
+        with_work = [each for each in _core.all_snapshots() if has_tensor_work(each)]
+        after = {key(each): each for each in with_work}  # of two alike the newer one
+        ran = [each for name, each in after.items() if totals.steps(each) > self.runs.get(name, 0)]
+        own = [each for each in after.values() if each["file"] == self.file and was_called(each)]
+        others = [each for each in ran if each["file"] != self.file]
+        lines = _lines_of(own, text.splitlines(), self.file)
+        summary = self.sums.told(_Sums(with_work), seconds, [*own, *others])
+        return CellReport(lines, others, summary)
+
+
+class _Sums:
+    """Of all functions and regions, at a moment."""
+
+    def __init__(self, snapshots: Sequence[Snapshot]) -> None:
+        self.hits, self.calls = totals.hits(snapshots), totals.calls(snapshots)
+        self.graphs = totals.generated(snapshots)
+        self.running, self.making = totals.running(snapshots), totals.making(snapshots)
+
+    def told(self, later: "_Sums", seconds: float, ran: Sequence[Snapshot]) -> str:
+        """Lines about what happened until then, and how fast it was. What has died meanwhile is not counted."""
+        hits, calls = max(0, later.hits - self.hits), max(0, later.calls - self.calls)
+        running, graphs = max(0.0, later.running - self.running), later.graphs - self.graphs
+        whole = f"this cell: {duration(1e3 * seconds)}"
+        if not calls:
+            return f"{whole}, and nothing in it may run as a graph"
+        share = percent(running / 1e3 / seconds)
+        lines = [f"{whole}, {share} of it as graphs; {hits} of {calls} calls ran as graphs"]
+        if graphs > 0:
+            made = duration(max(0.0, later.making - self.making))
+            lines.append(f"{graphs} {'graph' if graphs == 1 else 'graphs'} made in {made}")
+        for each in ran:
+            lines.append(
+                f"{each['name']}: {'; '.join([text_report.state(each), *text_report.counted(each)])}"
+            )
+        return "\n".join(lines)
+
+
+def _lines_of(
+    snapshots: Sequence[Snapshot], written: list[str], file: str
+) -> list[line_marks.Line]:
+    """The lines of the cell behind the first one, with the marks of all that is defined in it."""
+    lines = {
+        number: line_marks.Line(number, text.rstrip(), "", [], [])
+        for number, text in enumerate(written, start=1)
+    }
+    sources = Sources()
+    for snapshot in sorted(snapshots, key=totals.time_of):  # that which took most time decides
+        for block in line_marks.blocks(snapshot, sources):
+            for line in block.lines if block.file == file else ():
+                _add(lines.setdefault(line.number, line), line)
+    return [line for number, line in sorted(lines.items()) if number > 1]
+
+
+def _add(line: line_marks.Line, found: line_marks.Line) -> None:
+    line.mark = found.mark or line.mark
+    line.notes += [each for each in found.notes if each not in line.notes]
+    line.reasons += [each for each in found.reasons if each not in line.reasons]
+
+
+class CellReport:
+    """What is shown under a cell: HTML in a notebook, text in a terminal."""
+
+    def __init__(self, lines: list[line_marks.Line], others: list[Snapshot], summary: str) -> None:
+        self.lines, self.others, self.summary = lines, others, summary
+
+    def _repr_html_(self) -> str:
+        from .page import fragment
+
+        return fragment.of_cell(self.lines, self.others, self.summary)
+
+    def __repr__(self) -> str:
+        first, *rest = self.summary.splitlines()
+        marked = text_report.marked_lines(self.lines)
+        return "\n".join([first, *(f"  {each}" for each in rest), "", *marked])
