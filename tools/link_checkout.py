@@ -11,6 +11,8 @@ from pathlib import Path
 def main() -> None:
     build, environment = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     checkout = Path(__file__).resolve().parent.parent
+    for old in (checkout / "torchjanus").glob("_core*.so"):  # where it was before: found first
+        old.unlink()
     for built in build.glob("src/bind/libraries/torch-*/_core*.so"):
         link = checkout / "torchjanus" / "libraries" / built.parent.name / built.name
         link.parent.mkdir(parents=True, exist_ok=True)
