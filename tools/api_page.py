@@ -19,7 +19,7 @@ from typing import Any
 import generated_page
 
 import torchjanus
-from torchjanus import command
+from torchjanus import command_line
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
 INDENT = "    "
@@ -49,7 +49,7 @@ def page() -> str:
         *documented("torchjanus", torchjanus),
         *documented("torchjanus.meta", torchjanus.meta),
     ]
-    return "\n".join([*parts, command_line()])
+    return "\n".join([*parts, commands()])
 
 
 def documented(prefix: str, module: types.ModuleType) -> Iterator[str]:
@@ -125,13 +125,12 @@ def spaced(lines: list[str]) -> Iterator[str]:
             yield ""
 
 
-def command_line() -> str:
+def commands() -> str:
     """The help of each command, at one width everywhere."""
     os.environ["COLUMNS"] = "100"
-    (commands,) = (
-        each for each in command.parser()._actions if isinstance(each, argparse._SubParsersAction)
-    )
-    helps = {name: each.format_help().strip() for name, each in commands.choices.items()}
+    actions = command_line.parser()._actions
+    (subparsers,) = (each for each in actions if isinstance(each, argparse._SubParsersAction))
+    helps = {name: each.format_help().strip() for name, each in subparsers.choices.items()}
     return COMMAND.format(**helps)
 
 

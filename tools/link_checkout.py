@@ -1,5 +1,5 @@
-"""Makes a virtual environment use the checkout: links the built extension into the package folder
-and adds the checkout to the environment's path.
+"""Makes a virtual environment use the checkout: links the built extension into the package, where
+torchjanus/library.py looks for it, and adds the checkout to the environment's path.
 
 usage: link_checkout.py BUILD_FOLDER ENVIRONMENT
 """
@@ -11,8 +11,11 @@ from pathlib import Path
 def main() -> None:
     build, environment = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     checkout = Path(__file__).resolve().parent.parent
-    for built in build.glob("src/bind/_core*.so"):
-        link = checkout / "torchjanus" / built.name
+    for old in (checkout / "torchjanus").glob("_core*.so"):  # where it was before: found first
+        old.unlink()
+    for built in build.glob("src/bind/libraries/torch-*/_core*.so"):
+        link = checkout / "torchjanus" / "libraries" / built.parent.name / built.name
+        link.parent.mkdir(parents=True, exist_ok=True)
         if not (link.is_symlink() and link.resolve() == built):
             link.unlink(missing_ok=True)
             link.symlink_to(built)
@@ -21,7 +24,7 @@ def main() -> None:
     command = environment / "bin" / "torchjanus"
     interpreter = environment / "bin" / "python"
     command.write_text(
-        f"#!{interpreter}\nfrom torchjanus.command import main\n\nraise SystemExit(main())\n"
+        f"#!{interpreter}\nfrom torchjanus.start import main\n\nraise SystemExit(main())\n"
     )
     command.chmod(0o755)
 

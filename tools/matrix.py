@@ -1,16 +1,20 @@
-"""Builds and tests torchjanus with other versions of Python and torch, each pair in a Debian root of its own.
+"""Builds and tests torchjanus with other versions of Python and torch, in Debian roots of their own.
 
-    python3 tools/matrix.py                             each pair of PAIRS, as it says there
-    python3 tools/matrix.py 3.13x2.13.0                 this pair only
+    python3 tools/matrix.py                             each pair of PAIRS that this commit was not tried with yet
+    python3 tools/matrix.py 3.13x2.13.0 --again         this pair, in any case
     python3 tools/matrix.py 3.13x2.13.0 --tests smoke   not the whole suite, but tools/smoke.py
+    python3 tools/matrix.py --page                      runs nothing, writes the tables
 
-A root is a folder below --roots, made by debootstrap: this needs to be run as root, on Debian. The files of this
-checkout are copied to it, changed ones only, and `make build` and the tests run there as on any machine. What a pair
-showed becomes a row of docs/versions.md, and of the README's table.
+A root is a folder below --roots for each Debian, made by debootstrap: this needs to be run as root, on Debian. The
+files of this checkout are copied to it, once for each torch and changed ones only, and `make build` and the tests run
+there as on any machine. So a run that was interrupted goes on where it was. What a pair showed is kept in
+docs/versions.json, of which the tables in docs/versions.md and in the README are made.
 """
 
 import argparse
+import dataclasses
 import datetime
+import json
 import os
 import re
 import shutil
@@ -25,6 +29,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 PAGE = CHECKOUT / "docs" / "versions.md"
 README = CHECKOUT / "README.md"
+RESULTS = CHECKOUT / "docs" / "versions.json"
 BEGIN, END = "<!-- made by make matrix: begin -->", "<!-- made by make matrix: end -->"
 HEAD = """\
 | Python | torch | Debian | tests | passed | failed | skipped | commit | date |
@@ -46,8 +51,14 @@ class Pair:
 
 
 PAIRS = [
+    Pair("3.11", "2.11.0", "bookworm", "smoke"),
+    Pair("3.11", "2.12.1", "bookworm", "smoke"),
     Pair("3.11", "2.13.0", "bookworm", "whole"),
-    Pair("3.13", "2.13.0", "trixie", "whole"),
+    Pair("3.11", "2.14.1", "bookworm", "smoke"),
+    Pair("3.11", "2.15.0", "bookworm", "smoke"),
+    Pair("3.13", "2.13.0", "trixie", "smoke"),
+    Pair("3.13", "2.15.0", "trixie", "whole"),
+    Pair("3.14", "2.15.0", "sid", "whole"),
 ]
 
 
@@ -64,11 +75,11 @@ class Counts:
 
 
 class Root:
-    """A Debian of its own, in which one pair is built and tested."""
+    """A Debian of its own with a checkout in which one pair is built and tested."""
 
     def __init__(self, folder: Path, pair: Pair) -> None:
         self.folder, self.pair = folder, pair
-        self.checkout = folder / "checkout"
+        self.checkout = folder / f"checkout-{pair.torch}"
 
     def set_up(self) -> None:
         if not (self.folder / "usr" / "bin" / "python3").exists():
@@ -81,6 +92,9 @@ class Root:
         for file in ("resolv.conf", "hosts", "pip.conf", "ssl/certs/ca-certificates.crt"):
             if (Path("/etc") / file).exists():
                 shutil.copy(Path("/etc") / file, self.folder / "etc" / file)
+        # A mirror may stand still for longer than Debian's lists are valid.
+        old_lists = self.folder / "etc" / "apt" / "apt.conf.d" / "old-lists"
+        old_lists.write_text('Acquire::Check-Valid-Until "false";\n')
         self._copy_checkout()
 
     def _copy_checkout(self) -> None:
@@ -121,7 +135,7 @@ class Root:
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8", "CI": "true",
             "JOBS": str(os.cpu_count()),
         }  # fmt: skip
-        line = ["chroot", str(self.folder), "bash", "-c", f"cd /checkout && {command}"]
+        line = ["chroot", str(self.folder), "bash", "-c", f"cd /{self.checkout.name} && {command}"]
         output = ""
         with subprocess.Popen(
             line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -170,36 +184,102 @@ class Root:
         return total
 
 
-# --- the table ------------------------------------------------------------------------------------
+# --- what was found ---------------------------------------------------------------------------------
+
+Result = dict[str, str | int]
 
 
-def row(pair: Pair, counts: Counts) -> str:
-    commit = _output("git", "-C", str(CHECKOUT), "rev-parse", "--short=9", "HEAD").strip()
-    if _output("git", "-C", str(CHECKOUT), "status", "--porcelain", "--untracked-files=no"):
-        commit += ", changed"
-    numbers = f"{counts.passed} | {counts.failed} | {counts.skipped}"
-    return (
-        f"| {pair.python} | {pair.torch} | {pair.debian} | {pair.tests} | {numbers} "
-        f"| {commit} | {datetime.date.today().isoformat()} |"
+def result_of(pair: Pair, counts: Counts) -> Result:
+    return {
+        **dataclasses.asdict(pair),
+        **dataclasses.asdict(counts),
+        "commit": commit(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def commit() -> str:
+    name = _output("git", "-C", str(CHECKOUT), "rev-parse", "--short=9", "HEAD").strip()
+    changed = _output("git", "-C", str(CHECKOUT), "status", "--porcelain", "--untracked-files=no")
+    # The files that this command writes itself are no change.
+    own = {str(file.relative_to(CHECKOUT)) for file in (PAGE, README, RESULTS)}
+    return name if {line[3:] for line in changed.splitlines()} <= own else f"{name}, changed"
+
+
+def key_of(result: Result) -> tuple[str, ...]:
+    return tuple(str(result[name]) for name in ("python", "torch", "debian", "tests"))
+
+
+def order_of(result: Result) -> tuple[list[int], list[int], str]:
+    numbers = [[int(part) for part in str(result[each]).split(".")] for each in ("python", "torch")]
+    return numbers[0], numbers[1], str(result["tests"])
+
+
+def kept() -> list[Result]:
+    found: list[Result] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    return found
+
+
+def keep(new: Result) -> None:
+    """In place of the same pair's earlier one with the same tests."""
+    others = [each for each in kept() if key_of(each) != key_of(new)]
+    lines = ",\n".join(f"  {json.dumps(each)}" for each in sorted([*others, new], key=order_of))
+    RESULTS.write_text(f"[\n{lines}\n]\n")
+
+
+# --- the tables -----------------------------------------------------------------------------------
+
+
+def table(results: list[Result]) -> str:
+    """All results, one a line."""
+    columns = (
+        "python",
+        "torch",
+        "debian",
+        "tests",
+        "passed",
+        "failed",
+        "skipped",
+        "commit",
+        "date",
     )
+    rows = (" | ".join(str(each[column]) for column in columns) for each in results)
+    return HEAD + "".join(f"| {row} |\n" for row in rows)
 
 
-def write(file: Path, new: dict[tuple[str, ...], str]) -> None:
-    """Puts rows into a file's table; those of other pairs and tests stay."""
-    before, rest = file.read_text().split(BEGIN)
-    table, after = rest.split(END)
-    rows = {key_of(line): line for line in table.splitlines() if re.match(r"\| \d", line)} | new
-    lines = "\n".join(rows[key] for key in sorted(rows, key=order_of))
-    file.write_text(f"{before}{BEGIN}\n{HEAD}{lines}\n{END}{after}")
+def grid(results: list[Result]) -> str:
+    """A line for each Python and a column for each torch, with the latest result of the pair."""
+    latest: dict[tuple[str, str], Result] = {}
+    for each in sorted(results, key=lambda each: (each["date"], each["tests"] == "whole")):
+        latest[str(each["python"]), _minor(str(each["torch"]))] = each
+    pythons, torches = (sorted({pair[i] for pair in latest}, key=_key) for i in (0, 1))
+    lines = [["Python", *(f"torch {each}" for each in torches)], ["---"] * (len(torches) + 1)]
+    for python in pythons:
+        lines.append([python, *(cell(latest.get((python, each))) for each in torches)])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def key_of(line: str) -> tuple[str, ...]:
-    """Python, torch, Debian and tests."""
-    return tuple(cell.strip() for cell in line.split("|")[1:5])
+def cell(result: Result | None) -> str:
+    if result is None:
+        return "not tried"
+    failed = f", {result['failed']} failed" if result["failed"] else ""
+    return f"{result['tests']}: {result['passed']} passed{failed}, {result['date']}"
 
 
-def order_of(key: tuple[str, ...]) -> tuple[list[int], ...]:
-    return tuple([int(part) for part in each.split(".")] for each in key[:2])
+def write_tables() -> None:
+    results = kept()
+    for file, made in ((PAGE, table(results)), (README, grid(results))):
+        before, rest = file.read_text().split(BEGIN)
+        after = rest.split(END)[1]
+        file.write_text(f"{before}{BEGIN}\n{made}{END}{after}")
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _key(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -219,9 +299,13 @@ def chosen(names: list[str], tests: str | None) -> list[Pair]:
     if unknown:
         raise SystemExit(f"no such pair: {', '.join(unknown)}; there are {', '.join(known)}")
     pairs = [known[name] for name in names] if names else PAIRS
-    return [
-        Pair(pair.python, pair.torch, pair.debian, tests or pair.tests) for pair in pairs
-    ]  # fmt: skip
+    return [dataclasses.replace(pair, tests=tests or pair.tests) for pair in pairs]
+
+
+def is_known(pair: Pair, results: list[Result]) -> bool:
+    """Whether this commit was tried with the pair, by the same tests."""
+    now = (*dataclasses.astuple(pair), commit())
+    return any((*key_of(each), each["commit"]) == now for each in results)
 
 
 def main() -> int:
@@ -229,18 +313,22 @@ def main() -> int:
     parser.add_argument("pairs", nargs="*", metavar="PYTHONxTORCH", help="default: all of PAIRS")
     parser.add_argument("--roots", type=Path, default=CHECKOUT / "build" / "roots")
     parser.add_argument("--tests", choices=("whole", "smoke"), help="default: as PAIRS says")
+    parser.add_argument("--again", action="store_true", help="also what this commit was tried with")
+    parser.add_argument("--page", action="store_true", help="run nothing, write the tables")
     arguments = parser.parse_args()
     failed = 0
-    for pair in chosen(arguments.pairs, arguments.tests):
-        root = Root(arguments.roots.resolve() / str(pair), pair)
+    for pair in chosen(arguments.pairs, arguments.tests) if not arguments.page else []:
+        if is_known(pair, kept()) and not arguments.again:
+            print(f"{pair}: this commit was tried already (--again tries it once more)")
+            continue
+        root = Root(arguments.roots.resolve() / pair.debian, pair)
         root.set_up()
         with root.mounted():
             counts = root.test()
         print(f"{pair}: {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
-        rows = {key_of(line): line for line in [row(pair, counts)]}
-        for file in (PAGE, README):
-            write(file, rows)
+        keep(result_of(pair, counts))
         failed += counts.failed
+    write_tables()
     return min(failed, 1)
 
 

@@ -20,10 +20,8 @@ def package_of_links(build: Path) -> Path:
     folder = build / "package"
     package = folder / "torchjanus"
     package.mkdir(parents=True, exist_ok=True)
-    sources = [
-        each for each in (ROOT / "torchjanus").iterdir() if not each.name.startswith("_core.c")
-    ]
-    for source in (*sources, *(build / "src" / "bind").glob("_core*.so")):
+    sources = [each for each in (ROOT / "torchjanus").iterdir() if each.name != "libraries"]
+    for source in (*sources, build / "src" / "bind" / "libraries"):
         link = package / source.name
         link.unlink(missing_ok=True)
         link.symlink_to(source)

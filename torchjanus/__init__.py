@@ -8,37 +8,63 @@
 `explain(f)` says what became a graph, what was assumed, and what stayed imperative and why.
 """
 
+import warnings
+from typing import TYPE_CHECKING
+
 import torch  # noqa: F401  (the compiled part needs torch's libraries to be loaded)
 
 from . import clock  # noqa: F401  (first: from here on, a program's start is our part)
 
 # isort: split
-from . import (
-    attention,  # noqa: F401  (what graphs run for attention with dropout)
-    behind_pending,  # noqa: F401
-    containers,  # noqa: F401  (what graphs give goes through these)
-    contexts,  # noqa: F401  (what graphs run for contextlib.ExitStack)
-    draws,  # noqa: F401  (what graphs need to know of torch)
-    inference,  # noqa: F401
-    kernel_names,  # noqa: F401
-    leaves,  # noqa: F401
-    meta,
-    module_hooks,  # noqa: F401  (what graphs run for backward hooks of modules)
-    printing,  # noqa: F401  (what graphs run for prints to writers of the program)
-    recurrent,  # noqa: F401  (what graphs run for torch.gru and its like)
-    views,  # noqa: F401
-)
-from ._core import Function, Region
-from .convert import explain, function, graph, report, stats
-from .inline import code
-from .lazy_execution import fetch, lazy, synchronize
+from . import library, meta
 from .meta import stop_fuse, stop_grad
-from .notebook import (  # noqa: F401  (%load_ext torchjanus)
-    load_ipython_extension,
-    unload_ipython_extension,
-)
-from .settings import options
-from .timeline import trace
+
+if TYPE_CHECKING or library.is_there():
+    __path__.append(str(library.folder()))  # of _core
+    from . import (
+        attention,  # noqa: F401  (what graphs run for attention with dropout)
+        behind_pending,  # noqa: F401
+        containers,  # noqa: F401  (what graphs give goes through these)
+        contexts,  # noqa: F401  (what graphs run for contextlib.ExitStack)
+        draws,  # noqa: F401  (what graphs need to know of torch)
+        inference,  # noqa: F401
+        kernel_names,  # noqa: F401
+        leaves,  # noqa: F401
+        module_hooks,  # noqa: F401  (what graphs run for backward hooks of modules)
+        printing,  # noqa: F401  (what graphs run for prints to writers of the program)
+        recurrent,  # noqa: F401  (what graphs run for torch.gru and its like)
+        views,  # noqa: F401
+    )
+    from ._core import Function, Region
+    from .convert import explain, function, graph, report, stats
+    from .inline import code
+    from .lazy_execution import fetch, lazy, synchronize
+    from .notebook import (  # %load_ext torchjanus
+        load_ipython_extension,
+        unload_ipython_extension,
+    )
+    from .settings import options
+    from .timeline import trace
+else:
+    from .imperative import (  # noqa: F401
+        Function,
+        Region,
+        explain,
+        fetch,
+        function,
+        graph,
+        lazy,
+        load_ipython_extension,
+        options,
+        report,
+        stats,
+        synchronize,
+        trace,
+        unload_ipython_extension,
+    )
+    from .inline import code
+
+    warnings.warn(library.sentence(), RuntimeWarning, stacklevel=2)
 
 __version__ = "0.1.0"
 

@@ -1,5 +1,5 @@
 """`python -m torchjanus`: the same as the command `torchjanus`."""
 
-from .command import main
+from .start import main
 
 raise SystemExit(main())

@@ -16,8 +16,14 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from . import _core
+from . import library
+
+if TYPE_CHECKING or library.is_there():
+    from ._core import find_kept, keep
+else:
+    from .imperative import find_kept, keep
 
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC")
 COMPILERS = ("c++", "g++", "clang++")
@@ -29,13 +35,13 @@ def load(text: str, flags: tuple[str, ...], name: str) -> ctypes.CDLL:
     command = compiler(name)
     key = "\0".join([text, compiler_version(command), *FLAGS, *flags, cpu()])
     with tempfile.TemporaryDirectory(prefix="torchjanus-") as scratch:
-        library = Path(scratch) / "code.so"
-        if found := _core.find_kept("code", key):
-            library.write_bytes(found)
+        made = Path(scratch) / "code.so"
+        if found := find_kept("code", key):
+            made.write_bytes(found)
         else:
-            compile_text([*command, *FLAGS, *flags], text, name, library)
-            _core.keep("code", key, library.read_bytes())
-        return ctypes.CDLL(str(library))
+            compile_text([*command, *FLAGS, *flags], text, name, made)
+            keep("code", key, made.read_bytes())
+        return ctypes.CDLL(str(made))
 
 
 def compiler(name: str) -> tuple[str, ...]:

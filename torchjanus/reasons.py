@@ -5,8 +5,6 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import _core
-
 _FILE = Path(__file__).with_name("reasons.toml")
 _MOST_NEAR = 3
 _WIDTH = 100
@@ -52,7 +50,7 @@ def near(code: str) -> list[str]:
     """Codes that somebody who wrote this one may mean, the nearest first."""
     import difflib
 
-    names = _core.reason_codes()
+    names = list(entries())
     asked = code.strip("[] ").lower().replace("-", "_")
     within = [name for name in names if asked and asked in name]
     close = difflib.get_close_matches(asked, names, n=_MOST_NEAR, cutoff=0.5)
