@@ -541,9 +541,9 @@ bool runs_no_graphs(const RegionState& state) {
 
 /// Whether parts of it are profiled again later, as they had no tensor work so far.
 bool may_run_graphs_later(const RegionState& state) {
-  return std::ranges::any_of(state.cuts->segments(), [](const auto& segment) {
-           return segment->dispatcher.will_look_again();
-         }) ||
+  return std::ranges::any_of(
+             state.cuts->segments(),
+             [](const auto& segment) { return segment->dispatcher.will_look_again(); }) ||
          std::ranges::any_of(state.parts, [](const python::Object& part) {
            const RegionState& inner = state_of(part.get());
            return inner.dispatcher.will_look_again() || may_run_graphs_later(inner);

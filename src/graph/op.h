@@ -41,6 +41,9 @@ enum class Trait : uint32_t {
   linear = 1 << 12,   ///< backward needs no value of operands or results
   product = 1 << 13,  ///< of matrices, or of one and a vector: computed by a library or code of its
                       ///< own, not in kernels
+  communicates =
+      1 << 14,  ///< with other processes (ops/collectives.h): stands in the graph's body,
+                ///< runs once, in program order, and behind all that may end the run
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
@@ -54,8 +57,8 @@ constexpr bool has(Trait set, Trait one) {
 }
 
 /// What a node does beside giving results. Nodes that share one of these keep their order.
-constexpr Trait effect_traits =
-    Trait::random | Trait::reads_heap | Trait::writes_heap | Trait::writes_state | Trait::may_fail;
+constexpr Trait effect_traits = Trait::random | Trait::reads_heap | Trait::writes_heap |
+                                Trait::writes_state | Trait::may_fail | Trait::communicates;
 
 /// Wrong operands for an operator: what the verifier reports and what makes the frontend refuse.
 class TypeError : public std::runtime_error {

@@ -5,21 +5,26 @@
 #include "graph/op.h"
 
 // clang-format off
-#define TORCHJANUS_COLLECTIVES(X) X(all_reduce_start) X(all_reduce_wait) X(broadcast_buffers)
+#define TORCHJANUS_COLLECTIVES(X)                                                      \
+  X(all_reduce_bucket) X(broadcast_buffers)                                            \
+  X(all_reduce) X(broadcast) X(all_gather) X(reduce_scatter)                           \
+  X(collective_wait)
 // clang-format on
 
-namespace janus {
+namespace janus::op {
 
-namespace op {
 #define X(name) extern const graph::OpDef name;
 TORCHJANUS_COLLECTIVES(X)
 #undef X
-}  // namespace op
 
-namespace ops {
+}  // namespace janus::op
 
-bool communicates(const graph::Node& node);
+namespace janus::ops {
 
-}  // namespace ops
+/// Whether it is in the order of collectives that all processes must keep. To wait has no place in
+/// that order: nothing is sent.
+inline bool begins_collective(const graph::Node& node) {
+  return node.op->is(graph::Trait::communicates) && node.op != &op::collective_wait;
+}
 
-}  // namespace janus
+}  // namespace janus::ops

@@ -183,7 +183,7 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   if (const graph::Node* node = passes::uncertain_behind_communication(graph))
     throw UncertainCollective(std::string(node->op->name));
   entry->exchanged_buckets_ = static_cast<size_t>(
-      std::ranges::count(graph.body().nodes, &op::all_reduce_start, &graph::Node::op));
+      std::ranges::count(graph.body().nodes, &op::all_reduce_bucket, &graph::Node::op));
   entry->reducers_ = std::move(generated.reducers);
   const double optimised = now();
   entry->frames_of_call_ = frames_of_call(graph);
@@ -421,11 +421,18 @@ std::optional<Reason> Entry::finalizer_in_the_way(std::span<const python::Object
 }
 
 std::optional<Reason> Entry::reducer_in_the_way() const {
-  if (std::ranges::none_of(reducers_, [](auto* each) { return tensor_access().is_reducing(each); }))
-    return std::nullopt;
-  return Reason{ReasonCode::communication,
-                "an earlier backward() has not shared the gradients of all parameters",
-                {}};
+  const TensorAccess& access = tensor_access();
+  for (const auto& [reducer, must_not_wait] : reducers_) {
+    if (access.is_reducing(reducer))
+      return Reason{ReasonCode::communication,
+                    "an earlier backward() has not shared the gradients of all parameters",
+                    {}};
+    if (must_not_wait && access.is_waiting(reducer))
+      return Reason{ReasonCode::communication,
+                    "an earlier forward pass has had no backward(), whose gradients are shared",
+                    {}};
+  }
+  return std::nullopt;
 }
 
 std::optional<Reason> Entry::take_locks(std::span<const python::Object> captured,

@@ -137,7 +137,7 @@ class Entry {
   std::vector<Cell> cells_;         ///< as program_->cells()
   size_t result_count_ = 0;
   size_t exchanged_buckets_ = 0;
-  std::vector<void*> reducers_;
+  std::vector<UsedReducer> reducers_;
   Recipe result_;
   std::vector<HeapWriter> writes_;
   std::vector<Recipe> effects_;

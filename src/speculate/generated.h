@@ -169,6 +169,14 @@ struct LineMark {
   std::string note;  ///< "unrolled 3 times", "inlined Linear.forward", "assumes x.shape[1] == 784"
 };
 
+/// The reducer of a wrapper of DistributedDataParallel that a graph calls.
+struct UsedReducer {
+  void* reducer = nullptr;  ///< c10d::Reducer, which the assumptions keep alive in a call
+  /// The run's gradients are its process's own: an earlier forward pass must not have told the
+  /// reducer to share the next ones.
+  bool must_not_wait = false;
+};
+
 struct Generated {
   explicit Generated(graph::Graph g) : graph(std::move(g)) {}
   graph::Graph graph;
@@ -205,8 +213,8 @@ struct Generated {
   std::vector<std::string> differentiable_cells;
   /// Other processes make the same update of their parameters and must get the same bits.
   bool is_shared_update = false;
-  /// Of the wrappers that are called: c10d::Reducer, which the assumptions keep alive in a call.
-  std::vector<void*> reducers;
+  /// Of the wrappers that are called.
+  std::vector<UsedReducer> reducers;
 };
 
 /// An outcome of a test that the next graph must follow, although the profile saw both.

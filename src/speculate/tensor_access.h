@@ -106,6 +106,8 @@ class TensorAccess {
   virtual python::Object to_python(execute::Slot tensor) const = 0;
   /// Whether a backward() that ran in Python has left this c10d::Reducer without some gradients.
   virtual bool is_reducing(void* /*reducer*/) const { return false; }
+  /// Whether it shares the gradients of the next backward() that runs in Python.
+  virtual bool is_waiting(void* /*reducer*/) const { return false; }
   /// Returns cached free memory to the system.
   virtual void give_back_free_memory() const {}
 };

@@ -1,11 +1,13 @@
 // See collectives.h.
 //
-// The arithmetic is the reducer's: gradients are multiplied by 1 / world size while they are copied
-// into the flat tensor of their bucket, and the group adds that up in place. Errors are those of
-// the group, as Python exceptions: the run can't be given up, so they leave the converted function.
+// The arithmetic of buckets is the reducer's: gradients are multiplied by 1 / world size while they
+// are copied into the flat tensor of their bucket, and the group adds that up in place. Errors are
+// those of the group, as Python exceptions: the run can't be given up, so they leave the converted
+// function.
 #include "torch/collectives.h"
 
 #include <ATen/ScalarOps.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
@@ -16,6 +18,8 @@
 #include <torch/csrc/distributed/c10d/comm.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -31,8 +35,9 @@ namespace janus::torch {
 using execute::Operands;
 
 struct StartedCollective {
-  const void* memory;  ///< that the sums are written to
-  c10::intrusive_ptr<c10::ivalue::Future> future;
+  const void* memory;  ///< that is written to
+  std::function<void()> wait;
+  at::Tensor sent;  ///< what the group reads until then, if that is other memory
 };
 
 namespace {
@@ -61,9 +66,23 @@ at::Tensor same_memory(const at::Tensor& tensor) {
                        tensor.options());
 }
 
-class AllReduceStart final : public execute::Operation {
+std::vector<int64_t> sizes_of(const graph::Type& type, const execute::SymbolLookup& symbols) {
+  std::vector<int64_t> sizes;
+  for (const graph::Dim& dim : type.shape) sizes.push_back(dim.evaluate(symbols).value());
+  return sizes;
+}
+
+/// The run has failed already.
+void wait_silently(const StartedCollective& collective) noexcept {
+  try {
+    collective.wait();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+  }
+}
+
+class AllReduceBucket final : public execute::Operation {
  public:
-  explicit AllReduceStart(const graph::Node& node)
+  explicit AllReduceBucket(const graph::Node& node)
       : group_(node.attributes.get<std::string>("group")) {}
   bool can_run_into() const override { return true; }
 
@@ -89,7 +108,8 @@ class AllReduceStart final : public execute::Operation {
     }
     communicate([&] {
       std::vector<at::Tensor> tensors{same_memory(*out)};
-      started.push_back({out->const_data_ptr(), group->allreduce(tensors)->getFuture()});
+      const auto future = group->allreduce(tensors)->getFuture();
+      started.push_back({out->const_data_ptr(), [future] { future->waitAndThrow(); }, {}});
     });
   }
 
@@ -97,30 +117,29 @@ class AllReduceStart final : public execute::Operation {
   std::string group_;
 };
 
-class AllReduceWait final : public execute::Operation {
+class CollectiveWait final : public execute::Operation {
  public:
-  explicit AllReduceWait(const graph::Node& node) {
-    for (const graph::Value* output : node.outputs) {
-      sizes_.emplace_back();
-      for (const graph::Dim& dim : output->type.shape) sizes_.back().push_back(dim.value());
-    }
+  CollectiveWait(const graph::Node& node, const execute::SymbolLookup& symbols) {
+    for (const graph::Value* output : node.outputs)
+      sizes_.push_back(sizes_of(output->type, symbols));
   }
   bool can_run_into() const override { return true; }
 
   void run(const Operands& operands) override {
-    Borrowed sums(operands.in(0));
+    Borrowed received(operands.in(0));
     for (size_t i = 0; i < sizes_.size(); ++i)
-      operands.out(i) = slot_of(at::empty(sizes_[i], sums->options()));
+      operands.out(i) = slot_of(at::empty(sizes_[i], received->options()));
     run_into(operands);
   }
 
   void run_into(const Operands& operands) override {
-    Borrowed sums(operands.in(0));
-    wait_for(sums->const_data_ptr());
+    Borrowed received(operands.in(0));
+    wait_for(received->const_data_ptr());
+    const at::Tensor flat = received->view({-1});
     int64_t begin = 0;
     for (size_t i = 0; i < sizes_.size(); ++i) {
       Borrowed out(operands.out(i));
-      out->copy_(sums->narrow(0, begin, out->numel()).view(sizes_[i]));
+      out->copy_(flat.narrow(0, begin, out->numel()).view(sizes_[i]));
       begin += out->numel();
     }
   }
@@ -128,13 +147,144 @@ class AllReduceWait final : public execute::Operation {
  private:
   static void wait_for(const void* memory) {
     const auto found = std::ranges::find(started, memory, &StartedCollective::memory);
-    TORCHJANUS_CHECK(found != started.end(), "all_reduce_wait: nothing was started");
-    const auto future = std::move(found->future);
+    TORCHJANUS_CHECK(found != started.end(), "collective_wait: nothing was started");
+    const StartedCollective collective = std::move(*found);
     started.erase(found);
-    communicate([&] { future->waitAndThrow(); });
+    communicate(collective.wait);
   }
 
   std::vector<std::vector<int64_t>> sizes_;
+};
+
+c10d::ReduceOp reduction_of(const graph::Node& node) {
+  using Type = c10d::ReduceOp::RedOpType;
+  static const std::map<std::string, Type> kAll = {
+      {"SUM", Type::SUM}, {"PRODUCT", Type::PRODUCT}, {"MIN", Type::MIN}, {"MAX", Type::MAX}};
+  return kAll.at(node.attributes.get<std::string>("reduce"));
+}
+
+/// As many parts of equal size, as a process group takes them.
+std::vector<at::Tensor> parts_of(const at::Tensor& flat, int64_t count) {
+  std::vector<at::Tensor> parts;
+  for (int64_t i = 0; i < count; ++i)
+    parts.push_back(flat.narrow(0, i * (flat.numel() / count), flat.numel() / count));
+  return parts;
+}
+
+/// A collective that the program calls on one tensor.
+class ProgramCollective : public execute::Operation {
+ public:
+  ProgramCollective(const graph::Node& node, const execute::SymbolLookup& symbols)
+      : group_(node.attributes.get<std::string>("group")),
+        sizes_(sizes_of(node.output()->type, symbols)) {}
+  bool can_run_into() const override { return true; }
+
+  void run(const Operands& operands) override {
+    operands.out(0) = slot_of(at::empty(sizes_, Borrowed(operands.in(0))->options()));
+    run_into(operands);
+  }
+
+  void run_into(const Operands& operands) override {
+    Borrowed out(operands.out(0));
+    at::Tensor sent;
+    if (is_in_place()) {
+      out->copy_(*Borrowed(operands.in(0)));
+    } else {
+      sent = joined(operands);
+    }
+    communicate([&] {
+      at::Tensor received = same_memory(*out);
+      const Work work = begin(*c10d::resolve_process_group(group_), received, sent);
+      started.push_back({out->const_data_ptr(), [work] { work->wait(); }, sent});
+    });
+  }
+
+ protected:
+  using Work = c10::intrusive_ptr<c10d::Work>;
+
+  /// Whether what is sent lies where it is received.
+  virtual bool is_in_place() const { return true; }
+  virtual Work begin(c10d::ProcessGroup& group, at::Tensor& received, at::Tensor& sent) = 0;
+
+ private:
+  /// A copy: the memory of operands may be used again before the group has read it.
+  static at::Tensor joined(const Operands& operands) {
+    std::vector<at::Tensor> parts;
+    for (size_t i = 0; i < operands.inputs.size(); ++i)
+      parts.push_back(Borrowed(operands.in(i))->reshape({-1}));
+    return at::cat(parts);
+  }
+
+  std::string group_;
+  std::vector<int64_t> sizes_;
+};
+
+class AllReduce final : public ProgramCollective {
+ public:
+  AllReduce(const graph::Node& node, const execute::SymbolLookup& symbols)
+      : ProgramCollective(node, symbols), reduction_(reduction_of(node)) {}
+
+ private:
+  Work begin(c10d::ProcessGroup& group, at::Tensor& received, at::Tensor& /*sent*/) override {
+    std::vector<at::Tensor> tensors{received};
+    return group.allreduce(tensors, {.reduceOp = reduction_});
+  }
+
+  c10d::ReduceOp reduction_;
+};
+
+class Broadcast final : public ProgramCollective {
+ public:
+  Broadcast(const graph::Node& node, const execute::SymbolLookup& symbols)
+      : ProgramCollective(node, symbols), root_(node.attributes.get<int64_t>("root")) {}
+
+ private:
+  Work begin(c10d::ProcessGroup& group, at::Tensor& received, at::Tensor& /*sent*/) override {
+    std::vector<at::Tensor> tensors{received};
+    return group.broadcast(tensors, {.rootRank = root_});
+  }
+
+  int64_t root_;
+};
+
+class AllGather final : public ProgramCollective {
+ public:
+  AllGather(const graph::Node& node, const execute::SymbolLookup& symbols)
+      : ProgramCollective(node, symbols), is_listed_(node.attributes.get<bool>("listed")) {}
+
+ private:
+  bool is_in_place() const override { return false; }
+
+  Work begin(c10d::ProcessGroup& group, at::Tensor& received, at::Tensor& sent) override {
+    if (!is_listed_) return group.all_gather_single(received, sent);
+    std::vector<std::vector<at::Tensor>> outputs{parts_of(received, group.getSize())};
+    std::vector<at::Tensor> inputs{sent};
+    return group.allgather(outputs, inputs);
+  }
+
+  bool is_listed_;
+};
+
+class ReduceScatter final : public ProgramCollective {
+ public:
+  ReduceScatter(const graph::Node& node, const execute::SymbolLookup& symbols)
+      : ProgramCollective(node, symbols),
+        is_listed_(node.attributes.get<bool>("listed")),
+        reduction_(reduction_of(node)) {}
+
+ private:
+  bool is_in_place() const override { return false; }
+
+  Work begin(c10d::ProcessGroup& group, at::Tensor& received, at::Tensor& sent) override {
+    const c10d::ReduceScatterOptions options{.reduceOp = reduction_};
+    if (!is_listed_) return group.reduce_scatter_single(received, sent, options);
+    std::vector<std::vector<at::Tensor>> inputs{parts_of(sent, group.getSize())};
+    std::vector<at::Tensor> outputs{received};
+    return group.reduce_scatter(outputs, inputs, options);
+  }
+
+  bool is_listed_;
+  c10d::ReduceOp reduction_;
 };
 
 class BroadcastBuffers final : public execute::Operation {
@@ -169,10 +319,15 @@ class BroadcastBuffers final : public execute::Operation {
 
 }  // namespace
 
-std::unique_ptr<execute::Operation> bind_collective(const graph::Node& node) {
-  if (node.op == &op::all_reduce_start) return std::make_unique<AllReduceStart>(node);
-  if (node.op == &op::all_reduce_wait) return std::make_unique<AllReduceWait>(node);
+std::unique_ptr<execute::Operation> bind_collective(const graph::Node& node,
+                                                    const execute::SymbolLookup& symbols) {
+  if (node.op == &op::all_reduce_bucket) return std::make_unique<AllReduceBucket>(node);
   if (node.op == &op::broadcast_buffers) return std::make_unique<BroadcastBuffers>(node);
+  if (node.op == &op::all_reduce) return std::make_unique<AllReduce>(node, symbols);
+  if (node.op == &op::broadcast) return std::make_unique<Broadcast>(node, symbols);
+  if (node.op == &op::all_gather) return std::make_unique<AllGather>(node, symbols);
+  if (node.op == &op::reduce_scatter) return std::make_unique<ReduceScatter>(node, symbols);
+  if (node.op == &op::collective_wait) return std::make_unique<CollectiveWait>(node, symbols);
   return nullptr;
 }
 
@@ -181,7 +336,7 @@ CollectivesScope::CollectivesScope() : outer_(std::exchange(started, {})) {}
 CollectivesScope::~CollectivesScope() {
   if (!started.empty()) {
     const python::WithoutLock unlocked(PyGILState_Check() != 0);
-    for (const StartedCollective& each : started) each.future->wait();
+    for (const StartedCollective& each : started) wait_silently(each);
   }
   started = std::move(outer_);
 }

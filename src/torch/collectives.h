@@ -1,5 +1,5 @@
-// Collectives of a run, made by torch's process groups as DistributedDataParallel's reducer makes
-// them.
+// Collectives of a run, made by torch's process groups: as DistributedDataParallel's reducer makes
+// them, and as torch.distributed's functions do.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,9 @@
 
 namespace janus::torch {
 
-/// `all_reduce_start`, `all_reduce_wait` and `broadcast_buffers`; null for other operators.
-std::unique_ptr<execute::Operation> bind_collective(const graph::Node& node);
+/// The operators of ops/collectives.h; null for other ones.
+std::unique_ptr<execute::Operation> bind_collective(const graph::Node& node,
+                                                    const execute::SymbolLookup& symbols);
 
 /// A collective that was started, and not waited for yet.
 struct StartedCollective;

@@ -37,7 +37,7 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
   if (auto writes = bind_element_writes(node)) return writes;
   if (auto pooling = bind_pooling(node, symbols)) return pooling;
   if (auto copy = bind_layout_copy(node, symbols)) return copy;
-  if (auto collective = bind_collective(node)) return collective;
+  if (auto collective = bind_collective(node, symbols)) return collective;
   return bind_boxed(node, symbols);
 }
 

@@ -18,4 +18,7 @@ void stop_waiting(c10d::Reducer& reducer);
 /// parameters, or has raised. The next forward pass raises then.
 bool is_reducing(c10d::Reducer& reducer);
 
+/// Whether a forward pass has told it that gradients are on their way.
+bool is_waiting(c10d::Reducer& reducer);
+
 }  // namespace janus::torch

@@ -377,6 +377,9 @@ class Access final : public speculate::TensorAccess {
   bool is_reducing(void* reducer) const override {
     return torch::is_reducing(*static_cast<c10d::Reducer*>(reducer));
   }
+  bool is_waiting(void* reducer) const override {
+    return torch::is_waiting(*static_cast<c10d::Reducer*>(reducer));
+  }
 
   void give_back_free_memory() const override { torch::give_back_free_memory(); }
 

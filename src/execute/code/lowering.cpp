@@ -21,7 +21,6 @@
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
 #include "kernels/compilation.h"
-#include "ops/collectives.h"
 #include "ops/list.h"
 #include "ops/rows.h"
 #include "ops/structure.h"
@@ -238,8 +237,8 @@ class Maker {
       code_.operations.push_back(&node);
       instruction.is_view =
           node.op->is(Trait::view) && node.inputs.size() == 1 && node.outputs.size() == 1;
-      code_.needs_unlock |=
-          node.op == &op::opaque || node.op == &op::opaque_backward || ops::communicates(node);
+      code_.needs_unlock |= node.op == &op::opaque || node.op == &op::opaque_backward ||
+                            node.op->is(Trait::communicates);
     }
   }
 

@@ -117,7 +117,7 @@ class Order {
         if (last_heap < nodes_.size()) edge(last_heap, n);
         last_heap = n;
       }
-      if (ops::communicates(*nodes_[n])) {
+      if (ops::begins_collective(*nodes_[n])) {
         if (last_exchange < nodes_.size()) edge(last_exchange, n);
         last_exchange = n;
       }

@@ -98,7 +98,12 @@ class Certainty {
   CertainPart find(const std::vector<size_t>& beside_until) {
     if (code_.commits.empty() && code_.rebinds.empty())
       return {begin_, {}};  // nothing to hurry for
-    while (begin_ > 0 && (cannot_fail(begin_ - 1) || tells_beforehand(begin_ - 1))) --begin_;
+    bool has_collective = false;
+    while (begin_ > 0 && (cannot_fail(begin_ - 1) || tells_beforehand(begin_ - 1))) {
+      if (has_collective && !communicates(begin_ - 1)) break;
+      has_collective |= communicates(begin_ - 1);
+      --begin_;
+    }
     // Operations that run beside each other all start at the place of the first.
     if (begin_ > 0) begin_ = std::max(begin_, beside_until[begin_ - 1]);
     for (uint32_t slot : code_.body.results) copy_before(slot);
@@ -115,6 +120,14 @@ class Certainty {
 
  private:
   const Instruction& at(size_t position) const { return planned_.instructions[position]; }
+
+  /// It can't fail but with an error of the program's, which leaves cells as they are. Waits that
+  /// stand together at the end may write what they receive: nothing is computed of it before the
+  /// last.
+  bool communicates(size_t position) const {
+    const graph::Node* node = at(position).node;
+    return node != nullptr && node->op->is(graph::Trait::communicates);
+  }
 
   /// Nor give what lies otherwise than in the first run.
   bool cannot_fail(size_t position) const {

@@ -3,7 +3,9 @@
 // Before that point nothing outside may change. After it, gradients are written into the tensors
 // that hold the old ones, and cells as soon as their new contents are computed, so the earlier it
 // comes, the less is held twice or copied at the end. Only instructions that can't fail may follow
-// it: kernels, copies, views, and those operators of which the library says so.
+// it: kernels, copies, views, and those operators of which the library says so. What communicates
+// with other processes may raise their errors, so nothing that is computed comes between it and the
+// end of that.
 #pragma once
 
 #include <vector>

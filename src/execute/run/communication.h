@@ -5,13 +5,13 @@
 
 #include "execute/frame/frame.h"
 #include "execute/library/library.h"
-#include "ops/collectives.h"
+#include "graph/op.h"
 
 namespace janus::execute {
 
 /// Called before each operator.
 inline void note_communication(const graph::Node& node, Frame& frame, Library& library) {
-  if (!ops::communicates(node) || std::exchange(frame.is_certain, true)) return;
+  if (!node.op->is(graph::Trait::communicates) || std::exchange(frame.is_certain, true)) return;
   library.enter_certain_part();
 }
 

@@ -125,7 +125,7 @@ bool adds_up_what_is_shared(const graph::Graph& graph) {
   std::set<const graph::Value*> shared;
   bool found = false;
   for (const Node* node : graph.body().nodes) {
-    bool takes = node->op == &op::all_reduce_wait;
+    bool takes = node->op == &op::collective_wait;
     const auto look = [&](const Node& each) {
       const bool is_shared = std::ranges::any_of(
           each.inputs, [&](const graph::Value* input) { return shared.contains(input); });

@@ -11,6 +11,7 @@
 #include "frontend/core/custom_gradient_record.h"
 #include "frontend/core/gradient_switches.h"
 #include "frontend/core/parallel_models.h"
+#include "frontend/core/pending_collectives.h"
 #include "frontend/core/tensor_hooks.h"
 #include "frontend/values/value.h"
 
@@ -27,6 +28,8 @@ struct AutogradState {
 
   /// Wrapped models that were called, each once.
   std::vector<ParallelModel> parallel_models;
+  /// Those that the program has called, in order.
+  std::vector<PendingCollective> collectives;
 
   // --- leaves
   /// Leaves that require grad and were made in the run.

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "frontend/core/interpreter.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/values/constants.h"
 #include "python/version.h"
 
@@ -65,8 +67,20 @@ Value communication_attribute(Interpreter& interpreter, const Value& self, const
     return interpreter.constant(
         interpreter.must(PyObject_GetAttr(object.object.get(), name.get())));
   }
-  interpreter.refuse(ReasonCode::communication,
-                     cat(python::type_name(object.object.get()), ".", text));
+  // A class of the program's own communicates as its code says.
+  static PyObject* const group = imported("torch.distributed.ProcessGroup");
+  const Handler handler = reinterpret_cast<PyObject*>(type) == group
+                              ? handler_named_or_null(cat("torch.distributed.ProcessGroup.", text))
+                              : nullptr;
+  if (handler == nullptr)
+    interpreter.refuse(ReasonCode::communication,
+                       cat(python::type_name(object.object.get()), ".", text));
+  return std::make_shared<Native>(
+      text, [self, handler](Interpreter& inner, const CallArguments& arguments) {
+        CallArguments with_self = arguments;
+        with_self.positional.insert(with_self.positional.begin(), self);
+        return handler(inner, with_self);
+      });
 }
 
 }  // namespace janus::frontend

@@ -1,6 +1,7 @@
 // Communication between processes. If one of them makes a collective twice, or not at all, or in
-// another order than the others, all of them wait for ever or mix up their data. So no graph has
-// one: Python makes each where the program does.
+// another order than the others, all of them wait for ever or mix up their data. So a graph has
+// those that it knows, in the program's order (torch_library/program_collectives.h), and Python
+// makes the others where the program does.
 #pragma once
 
 #include <string_view>

@@ -30,8 +30,11 @@ const std::string& torch_folder() {
 
 /// Torch's files, and our own programs for what torch has no text of.
 bool is_library_file(const std::shared_ptr<const std::string>& file) {
-  static const std::string own = text_of(imported("torchjanus.recurrent.__file__"));
-  return file != nullptr && (file->starts_with(torch_folder()) || *file == own);
+  static const std::string recurrent = text_of(imported("torchjanus.recurrent.__file__"));
+  static const std::string communication =
+      recurrent.substr(0, recurrent.rfind('/')) + "/communication.py";
+  return file != nullptr &&
+         (file->starts_with(torch_folder()) || *file == recurrent || *file == communication);
 }
 
 }  // namespace

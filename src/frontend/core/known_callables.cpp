@@ -132,9 +132,14 @@ Handler special_handler(PyObject* callable) {
 }
 
 Handler handler_named(std::string_view path) {
+  const Handler handler = handler_named_or_null(path);
+  TORCHJANUS_CHECK(handler != nullptr, "frontend: nothing handles ", path);
+  return handler;
+}
+
+Handler handler_named_or_null(std::string_view path) {
   const auto found = registry().named_handlers.find(std::string(path));
-  TORCHJANUS_CHECK(found != registry().named_handlers.end(), "frontend: nothing handles ", path);
-  return found->second;
+  return found == registry().named_handlers.end() ? nullptr : found->second;
 }
 
 const OperatorForm* operator_form(PyObject* callable) {

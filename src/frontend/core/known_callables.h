@@ -41,6 +41,8 @@ Handler special_handler(PyObject* callable);
 
 /// Of the callable that the tables state by that path, whatever the program has there.
 Handler handler_named(std::string_view path);
+/// The same, or null.
+Handler handler_named_or_null(std::string_view path);
 
 const OperatorForm* operator_form(PyObject* callable);
 

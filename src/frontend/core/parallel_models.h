@@ -14,8 +14,8 @@ struct ParallelModel {
   std::string group;       ///< the name of the processes' group
   /// Its parameters as the reducer sends their gradients: by bucket, in order.
   std::vector<std::vector<python::Object>> buckets;
-  /// The next backward() that reaches the parameters shares their gradients. A model that was
-  /// called within no_sync() keeps them.
+  /// The next backward() that reaches the parameters shares their gradients. After a call within
+  /// no_sync() alone it does not.
   bool shares = false;
 
   bool has(const PyObject* parameter) const {

@@ -36,7 +36,8 @@
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/tensors/tensor_data.h"
-#include "frontend/torch_library/data_parallel.h"
+#include "frontend/torch_library/gradient_exchange.h"
+#include "frontend/torch_library/program_collectives.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/identity_number.h"
 #include "frontend/values/number_kinds.h"
@@ -1017,6 +1018,7 @@ Template template_of(Interpreter& interpreter, const Value& value) {
 
 void finish(Interpreter& interpreter, const Value& result) {
   check_locks(interpreter);
+  check_collectives_done(interpreter);
   std::vector<Value> lasting = values_written(interpreter.heap);
   lasting.push_back(result);
   RuntimeStoreLog& log = runtime_store_log_of(interpreter);

@@ -23,7 +23,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/tensors/autocast.h"
 #include "frontend/tensors/tensor.h"
-#include "frontend/torch_library/data_parallel.h"
+#include "frontend/torch_library/gradient_exchange.h"
 #include "frontend/torch_library/special_callables.h"
 #include "frontend/values/make.h"
 #include "frontend/values/strides.h"
@@ -273,7 +273,8 @@ class Accumulation {
 };
 
 /// Gives the leaves their gradients, of which there is one for each of their values.
-void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves,
+void accumulate(Interpreter& interpreter, const Outputs& outputs,
+                const std::vector<ReachedLeaf>& leaves,
                 const std::vector<graph::Value*>& gradients) {
   assume_plain_accumulators(interpreter, leaves);
   std::vector<std::shared_ptr<Tensor>> tensors;
@@ -302,7 +303,7 @@ void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves
       return leaf.leaf == tensor && !leaf.reached.certain;
     });
   });
-  share_gradients(interpreter, tensors);
+  share_gradients(interpreter, outputs.values, tensors);
 }
 
 bool known_flag(Interpreter& interpreter, const Value* value, bool otherwise) {
@@ -360,7 +361,7 @@ Value backpropagate(Interpreter& interpreter, const CallArguments& arguments, in
     gradients = append_gradient(interpreter, outputs.values, outputs.seeds, targets,
                                 /*create_graph=*/false);
   if (!retain) consume(interpreter, outputs.values);
-  accumulate(interpreter, leaves, gradients);
+  accumulate(interpreter, outputs, leaves, gradients);
   return interpreter.none();
 }
 

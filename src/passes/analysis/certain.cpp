@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "graph/op.h"
-#include "ops/collectives.h"
 #include "ops/list.h"
 #include "ops/read.h"
 
@@ -60,7 +59,7 @@ bool is_safe_for_elements(const graph::OpDef& op, bool integers_in, bool integer
 }
 
 bool is_certain(const Node& node) {
-  if (ops::communicates(node) || node.op->is(Trait::writes_state)) return true;
+  if (node.op->is(Trait::communicates) || node.op->is(Trait::writes_state)) return true;
   if (node.op == &op::fused)
     return std::ranges::none_of(node.blocks.front()->nodes,
                                 [](const Node* inner) { return ops::looks_up(*inner); });
@@ -83,11 +82,11 @@ const Node* uncertain_behind_communication(const graph::Graph& graph) {
   bool has_begun = false;
   for (const Node* node : graph.body().nodes) {
     if (has_begun && !is_certain(*node)) return node;
-    has_begun |= ops::communicates(*node);
+    has_begun |= node->op->is(Trait::communicates);
     for (const auto& block : node->blocks) {
       const Node* found = nullptr;
       graph::for_each_node(*block, [&](const Node& each) {
-        if (ops::communicates(each)) found = &each;
+        if (each.op->is(Trait::communicates)) found = &each;
       });
       if (found != nullptr) return found;
     }

@@ -6,7 +6,6 @@
 #include "graph/functions.h"
 #include "graph/node_effects.h"
 #include "graph/op.h"
-#include "ops/collectives.h"
 #include "ops/list.h"
 #include "passes/analysis/may_raise.h"
 
@@ -23,8 +22,7 @@ namespace {
 bool acts(const Node& node) {
   if (!node.blocks.empty() || node.op == &op::call) return false;
   const Trait effects = graph::effects(node);
-  if (has(effects, Trait::random | Trait::writes_heap | Trait::writes_state) ||
-      ops::communicates(node))
+  if (has(effects, Trait::random | Trait::writes_heap | Trait::writes_state | Trait::communicates))
     return true;
   // What else is pure and fails does so on integers that do not fit: Python's would have.
   return may_raise(node) || (has(effects, Trait::may_fail) && !node.op->is(Trait::pure));

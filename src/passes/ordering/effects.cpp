@@ -32,7 +32,7 @@ std::vector<Effect> ordering_effects(const Node& node) {
   if (has(effects, Trait::reads_heap | Trait::writes_heap)) result.push_back(Effect::heap);
   if (has(effects, Trait::writes_state)) result.push_back(Effect::state);
   if (holds_guard(node)) result.push_back(Effect::guard);
-  if (ops::communicates(node)) result.push_back(Effect::communication);
+  if (ops::begins_collective(node)) result.push_back(Effect::communication);
   return result;
 }
 

@@ -38,8 +38,8 @@ bool is_write(const Node& node) { return node.op->is(Trait::writes_state); }
 /// may end the run, as that has to be decided before.
 std::vector<bool> needed_by_guards(const graph::Block& block, const Predecessors& before) {
   std::vector<bool> needed(block.nodes.size());
-  const bool has_exchange =
-      std::ranges::any_of(block.nodes, [](const Node* node) { return ops::communicates(*node); });
+  const bool has_exchange = std::ranges::any_of(
+      block.nodes, [](const Node* node) { return node->op->is(Trait::communicates); });
   for (size_t i = needed.size(); i-- > 0;) {
     const auto effects = ordering_effects(*block.nodes[i]);
     if (std::ranges::find(effects, Effect::guard) != effects.end()) needed[i] = true;
@@ -136,8 +136,8 @@ class Scheduler {
       if (done[next]) continue;
       done[next] = true;
       result.push_back(block_.nodes[next]);
-      if (ops::communicates(*block_.nodes[next]))
-        is_waiting_ = block_.nodes[next]->op == &op::all_reduce_wait;
+      if (block_.nodes[next]->op->is(Trait::communicates))
+        is_waiting_ = block_.nodes[next]->op == &op::collective_wait;
       for (const uint32_t other : memory_.run(next))
         if (is_ready_[other] && !done[other]) push(other);
       for (const uint32_t other : after_[next])
@@ -156,8 +156,8 @@ class Scheduler {
   Stage stage_of(uint32_t i) const {
     const Node& node = *block_.nodes[i];
     if (early_[i]) return Stage::guards;
-    if (node.op == &op::all_reduce_wait && !is_waiting_) return Stage::waits;
-    if (ops::communicates(node)) return Stage::exchanges;
+    if (node.op == &op::collective_wait && !is_waiting_) return Stage::waits;
+    if (node.op->is(Trait::communicates)) return Stage::exchanges;
     return is_write(node) ? Stage::writes : Stage::work;
   }
 

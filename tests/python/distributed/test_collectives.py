@@ -1,12 +1,34 @@
-"""Collectives are made by Python, each once and in the program's order. One that is dropped, doubled or moved would
-give other numbers, or let the ranks wait for each other until the test's time is over."""
+"""Collectives that the program calls: as nodes of the graph, or made by Python; each once and in the program's order.
+One that is dropped, doubled or moved would give other numbers, or let the ranks wait for each other until the test's
+time is over."""
 
 import pytest
 import torch.distributed
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="no torch.distributed")
 
-# What the reason names.
+# In the graph, if no gradient is due outside.
+IN_GRAPHS = [
+    "all_reduce",
+    "all_reduce_later",
+    "all_reduce_of_a_transposed_tensor",
+    "all_reduce_of_an_argument",
+    "all_reduce_of_integers",
+    "least_and_greatest",
+    "written_after_it_was_read",
+    "received_after_it_was_read",
+    "all_gather",
+    "all_gather_into",
+    "all_gather_into_an_argument",
+    "all_gather_later",
+    "broadcast",
+    "averaged_model",
+    "reduce_scatter",
+    "reduce_scatter_into_an_argument",
+    "reduce_scatter_of_a_list",
+    "of_a_group",
+]
+# What the reason names, if one is.
 FUNCTIONS = {
     "all_reduce": "torch.distributed.all_reduce",
     "all_reduce_later": "torch.distributed.all_reduce",
@@ -21,26 +43,30 @@ FUNCTIONS = {
     "reduce_scatter": "torch.distributed.reduce_scatter",
     "barrier": "torch.distributed.barrier",
     "send_and_receive": "torch.distributed.",
-    "of_a_group": "ProcessGroup.allreduce",
-    "averaged_gradients": "torch.distributed.all_reduce",
     "functional_all_reduce": "_c10d_functional::all_reduce",
     "operator_all_reduce": "_c10d_functional::all_reduce",
     "operator_that_writes_what_was_read": "_c10d_functional::all_reduce_",
     "operator_whose_result_is_not_used": "_c10d_functional::all_reduce",
     "equal_operators": "_c10d_functional::all_reduce",
     "operator_with_a_gradient": "_c10d_functional_autograd::all_to_all_single",
-    "with_a_gradient": "torch.distributed.all_reduce",
-    "in_a_backward": "torch.distributed.all_reduce",
-    "in_a_hook": "torch.distributed.all_reduce",
+    "never_waited_for": "torch.distributed.all_reduce (its wait() is not in the graph)",
+    "asked_whether_it_is_done": "Work.is_completed",
+    "waited_for_with_a_time": "Work.wait with a time",
+    "written_meanwhile": "torch.distributed.all_reduce (into a tensor that is written meanwhile)",
+    "number_behind_it": "torch.distributed.all_reduce",
+    "of_what_requires_a_gradient": "ProcessGroup.allreduce (a tensor that isn't dense",
+    "of_bits": "ProcessGroup.allreduce (with another operation",
+    "into_views_of_one_tensor": "ProcessGroup.allgather (into views of one tensor)",
     "waited_for_in_the_next_call": "Work.wait",
     "work_of_another_call": "Work.wait",
 }
+# The gradient ends in the graph.
+WITH_BACKWARD = ["averaged_gradients", "with_a_gradient", "in_a_backward", "in_a_hook"]
 WITHOUT_REASON = ["in_a_backward_outside", "rank_and_size"]
 
 
-def results(ranks, **arguments):
+def results(ranks, names, **arguments):
     """What each rank found, by the name of the function."""
-    names = [*FUNCTIONS, *WITHOUT_REASON]
     found = ranks.run(
         "rank_collectives:compare_all",
         cases=[{"name": each} | arguments for each in names],
@@ -49,18 +75,26 @@ def results(ranks, **arguments):
     return dict(zip(names, zip(*found, strict=True), strict=True))
 
 
+EVERY = sorted({*FUNCTIONS, *WITHOUT_REASON, *WITH_BACKWARD, *IN_GRAPHS})
+
+
 @pytest.fixture(scope="module")
 def converted(ranks):
-    return results(ranks)
+    return results(ranks, EVERY)
+
+
+@pytest.fixture(scope="module")
+def without_gradients(ranks):
+    return results(ranks, IN_GRAPHS, gradients=False)
 
 
 @pytest.fixture(scope="module")
 def lazily(ranks):
-    return results(ranks, lazy=True)
+    return results(ranks, EVERY, lazy=True)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_converted(converted, name):
+def test_made_by_python(converted, name):
     for each in converted[name]:
         assert not isinstance(each, str), each
         assert any(
@@ -69,7 +103,23 @@ def test_converted(converted, name):
         ), each
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, *WITHOUT_REASON])
+def expect_graph(found):
+    for each in found:
+        assert not isinstance(each, str), each
+        assert each["state"] == "graph" and each["hits"] >= 3 and not each["reasons"], each
+
+
+@pytest.mark.parametrize("name", IN_GRAPHS)
+def test_in_the_graph(without_gradients, name):
+    expect_graph(without_gradients[name])
+
+
+@pytest.mark.parametrize("name", WITH_BACKWARD)
+def test_in_the_graph_with_its_backward(converted, name):
+    expect_graph(converted[name])
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_lazily(lazily, name):
     for each in lazily[name]:
         assert not isinstance(each, str), each

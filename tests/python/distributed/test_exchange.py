@@ -7,6 +7,8 @@ import torch.distributed
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="no torch.distributed")
 
 WHOLE = ["lenet", "residual", "gpt", "lstm", "trees"]
+SEVERAL = ["gan", "gan_frozen", "chained"]  # wrappers
+ACCUMULATED = ["accumulated_whole"]
 SMALL = {"bucket_cap_mb": 1e-4}
 
 
@@ -20,7 +22,7 @@ def expect_graph(told, buckets=1):
     assert told["exchanged_buckets"] >= buckets, told
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", WHOLE + SEVERAL + ACCUMULATED)
 @pytest.mark.parametrize("options", [{}, SMALL], ids=["one bucket", "several"])
 def test_step_is_one_graph(ranks, name, options):
     """The ranks begin to run it at different steps, and trees of new kinds make them leave it."""
@@ -32,7 +34,7 @@ def test_step_is_one_graph(ranks, name, options):
         assert "communication" not in [code for code, _ in asked["reasons"]], asked
 
 
-@pytest.mark.parametrize("name", ["residual", "gpt"])
+@pytest.mark.parametrize("name", ["residual", "gpt", "gan", "accumulated_whole"])
 def test_four_ranks(ranks, name):
     found = ranks.run("rank_programs:train", ranks=4, name=name, way="step", options=SMALL)
     expect_equal(found)
@@ -40,7 +42,7 @@ def test_four_ranks(ranks, name):
         expect_graph(each["asked"][0], 2)
 
 
-@pytest.mark.parametrize("name", ["residual", "gpt"])
+@pytest.mark.parametrize("name", ["residual", "gpt", *SEVERAL, *ACCUMULATED])
 @pytest.mark.parametrize("converted", [[0], [1]])
 def test_one_rank_stays_eager(ranks, name, converted):
     found = ranks.run("rank_exchange:mixed", name=name, converted=converted, options=SMALL)
@@ -69,6 +71,14 @@ def test_same_collectives_as_eager(ranks):
         expect_graph(each["told"], 2)
         assert each["converted"][2:] == each["eager"][2:], each
         assert all(len(step) >= 4 for step in each["converted"][2:]), each
+
+
+@pytest.mark.parametrize("name", SEVERAL + ACCUMULATED)
+def test_same_collectives_as_eager_of_several(ranks, name):
+    for each in ranks.run("rank_exchange:on_the_wire_of", name=name):
+        assert each["step"][2:] == each["eager"][2:], each
+        assert sum(len(step) for step in each["step"][2:]) > 20, each
+        expect_graph(each["asked"][0], 2)
 
 
 def test_off_by_its_switch(ranks):

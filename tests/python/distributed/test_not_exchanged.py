@@ -114,10 +114,33 @@ def test_hook_of_buffers():
 
 
 def test_without_synchronisation():
+    """Nothing is shared, so a gradient may be due outside as well."""
     net = DistributedDataParallel(model())
     for _ in range(2):
         net(torch.randn(5, 3)).sum().backward()
-    expect("within no_sync()", step_of(net, around=net.no_sync), calls=8)
+    told = trained(step_of(net, around=net.no_sync), calls=8)
+    assert told["state"] == "graph" and told["hits"] > 0 and not told["exchanged_buckets"], told
+
+
+def test_forward_pass_that_still_waits():
+    """Gradients of the next backward() are shared, though it is within no_sync()."""
+    net = DistributedDataParallel(model())
+    for _ in range(2):
+        net(torch.randn(5, 3)).sum().backward()
+    step = torchjanus.function(step_of(net, around=net.no_sync))
+    for _ in range(8):
+        step(torch.randn(5, 3))
+    hits = torchjanus.stats(step)["hits"]
+    net(torch.randn(5, 3))
+    with net.no_sync():
+        net(torch.randn(5, 3))
+    step(torch.randn(5, 3))
+    told = torchjanus.stats(step)
+    sentence = "an earlier forward pass has had no backward(), whose gradients are shared"
+    assert told["hits"] == hits, told
+    assert any(sentence in each["sentence"] for each in told["reasons"]), told["reasons"]
+    step(torch.randn(5, 3))
+    assert torchjanus.stats(step)["hits"] == hits + 1
 
 
 def test_join():
@@ -147,7 +170,8 @@ def test_before_the_buckets_are_rebuilt():
 
 
 def test_without_gradients():
-    net = DistributedDataParallel(model())
+    """The first call behind a step broadcasts buffers."""
+    net = DistributedDataParallel(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)))
 
     def evaluate(x):
         with torch.no_grad():
@@ -155,7 +179,10 @@ def test_without_gradients():
 
     net(torch.randn(5, 3)).sum().backward()
     net(torch.randn(5, 3)).sum().backward()
-    expect("without gradients", evaluate)
+    net.eval()
+    told = trained(evaluate, calls=8)
+    assert told["state"] == "graph" and told["hits"] > 0 and not told["reasons"], told
+    assert not net.require_forward_param_sync
 
 
 def test_in_a_branch():
@@ -201,16 +228,26 @@ def test_backward_outside_of_the_graph():
     assert sentence in [each["sentence"] for each in torchjanus.stats(found)["reasons"]]
 
 
-def test_two_models_in_one_backward():
-    one, other = DistributedDataParallel(model()), DistributedDataParallel(nn.Linear(2, 3))
+class Factor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.factor = nn.Parameter(torch.randn(3))
+
+    def forward(self):
+        return self.factor
+
+
+def test_two_models_in_one_operator():
+    """Whose bucket goes first is the engine's affair."""
+    one, other = DistributedDataParallel(Factor()), DistributedDataParallel(Factor())
     optimizer = torch.optim.SGD([*one.parameters(), *other.parameters()], lr=0.1)
 
     def step(x):
         optimizer.zero_grad()
-        other(one(x)).square().mean().backward()
+        (one() * other() * x).square().mean().backward()
         optimizer.step()
 
-    expect("one backward() has gradients of several", step)
+    expect("whose parameters are used in one place with those of another one", step)
 
 
 def test_assertion_behind_the_exchange():

@@ -15,7 +15,7 @@ REASONS = {
     ("FSDP with the original parameters", "step"): FSDP,
     ("fully_shard", "step"): "optimizer.param_groups[0]['params'][0]: it is of a subclass",
     ("fully_shard", "module"): STATE,
-    ("ZeroRedundancyOptimizer", "step"): "torch.distributed.broadcast",
+    ("ZeroRedundancyOptimizer", "step"): "ProcessGroup.broadcast",
 }
 
 

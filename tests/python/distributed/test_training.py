@@ -63,9 +63,30 @@ def test_lazy_execution(ranks, name):
     expect_training(ranks.run("rank_programs:train", name=name, way="lazy"))
 
 
+BY_HAND = ["by_hand", "by_hand_later", "by_hand_sharded", "gan_by_hand"]
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_collectives_of_the_program_are_in_the_graph(ranks, name):
+    found = ranks.run("rank_programs:train", name=name, way="step")
+    expect_training(found)
+    for each in found:
+        (asked,) = each["asked"]
+        assert asked["state"] == "graph" and asked["hits"] > 3, asked
+        assert "communication" not in [code for code, _ in asked["reasons"]], asked
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+@pytest.mark.parametrize("converted", [[0], [1]])
+def test_collectives_of_the_program_beside_an_eager_rank(ranks, name, converted):
+    found = ranks.run("rank_exchange:mixed", name=name, converted=converted)
+    expect_training(found)
+    assert found[converted[0]]["asked"][0]["hits"] > 3, found
+
+
 @pytest.mark.parametrize("name", ["by_hand", "gan_by_hand"])
 def test_gradients_that_the_program_averages(ranks, name):
-    found = ranks.run("rank_programs:train", name=name, way="step")
+    found = ranks.run("rank_programs:train", name=name, way="step", without=APART)
     expect_training(found)
     for each in found:
         (asked,) = each["asked"]
@@ -80,6 +101,6 @@ def test_update_by_gradients_that_are_arguments(ranks):
         assert max(asked["hits"] for asked in each["asked"]) > 0, each
 
 
-@pytest.mark.parametrize("name", ["residual", "by_hand"])
+@pytest.mark.parametrize("name", ["residual", "by_hand", "by_hand_sharded"])
 def test_four_ranks(ranks, name):
     expect_training(ranks.run("rank_programs:train", ranks=4, name=name, way="step"))

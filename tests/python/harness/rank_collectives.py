@@ -1,10 +1,11 @@
 """Functions that communicate, called by each rank (ranks.py) eagerly, converted and lazily.
 
-`p` is a leaf that requires a gradient, `x` a tensor that each rank has another of.
+`p` is a leaf that requires a gradient, if that is asked for, `x` a tensor that each rank has another of.
 """
 
 import warnings
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import torch.distributed._functional_collectives as functional
@@ -17,6 +18,7 @@ from torch import distributed as dist
 
 FUNCTIONS: dict[str, Callable[..., torch.Tensor]] = {}
 CALLS = 7
+SECONDS = timedelta(seconds=20)
 
 warnings.simplefilter("ignore", FutureWarning)  # torch's own names for collectives change
 
@@ -67,6 +69,136 @@ def operator_that_writes_what_was_read(p, x):
     torch.ops._c10d_functional.all_reduce_(y, "sum", "0")
     y = torch.ops._c10d_functional.wait_tensor(y)
     return (z * y * p).sum()
+
+
+@collective
+def least_and_greatest(p, x):
+    least, greatest, product = x.clone(), x.clone(), x.clone()
+    dist.all_reduce(least, dist.ReduceOp.MIN)
+    dist.all_reduce(greatest, op=dist.ReduceOp.MAX)
+    dist.all_reduce(product, dist.ReduceOp.PRODUCT, dist.group.WORLD)
+    return ((greatest - least) * product * p).sum()
+
+
+@collective
+def all_reduce_of_an_argument(p, x):
+    dist.all_reduce(x)
+    return (x * p).sum()
+
+
+@collective
+def all_reduce_of_integers(p, x):
+    y = (x * 10).long()
+    dist.all_reduce(y)
+    return (y * p).sum()
+
+
+@collective
+def all_reduce_of_a_transposed_tensor(p, x):
+    y = (x.view(2, 3) * 2).t().contiguous().t()
+    dist.all_reduce(y)
+    return (y.reshape(-1) * p).sum()
+
+
+@collective
+def all_gather_into_an_argument(p, x):
+    dist.all_gather_single(x, x[: len(x) // dist.get_world_size()].clone())
+    return (x * p).sum()
+
+
+@collective
+def reduce_scatter_into_an_argument(p, x):
+    dist.reduce_scatter_single(x[:3], x.clone())
+    return (x * p).sum()
+
+
+@collective
+def reduce_scatter_of_a_list(p, x):
+    part = torch.empty(3)
+    dist.reduce_scatter(part, [x[:3].clone(), x[3:] * 2])
+    return part.sum() * p.sum()
+
+
+@collective
+def all_gather_later(p, x):
+    parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+    work = dist.all_gather(parts, x, async_op=True)
+    y = x * 3
+    assert work.wait()
+    work.wait()
+    return (torch.stack(parts) * p * y).sum()
+
+
+@collective
+def averaged_model(p, x):
+    q = p.detach() + x
+    dist.broadcast(q.data, src=1)
+    with torch.no_grad():
+        dist.all_reduce(q)
+    return (q * p).sum()
+
+
+@collective
+def number_behind_it(p, x):
+    y = x.sum()
+    dist.all_reduce(y)
+    return (x * p).sum() * y.item()
+
+
+@collective
+def never_waited_for(p, x):
+    y = x * 2
+    dist.all_reduce(y, async_op=True)
+    return (x * p).sum()
+
+
+@collective
+def asked_whether_it_is_done(p, x):
+    y = x * 2
+    work = dist.all_reduce(y, async_op=True)
+    work.wait()
+    return (y * p).sum() * (1 if work.is_completed() else 2)
+
+
+@collective
+def waited_for_with_a_time(p, x):
+    y = x * 2
+    dist.all_reduce(y, async_op=True).wait(SECONDS)
+    return (y * p).sum()
+
+
+@collective
+def written_meanwhile(p, x):
+    """Each rank writes when all have received."""
+    y = x * 2
+    work = dist.all_reduce(y, async_op=True)
+    z = y.mul_(1)
+    work.wait()
+    return (x * p).sum() + 0 * z.sum()
+
+
+@collective
+def of_bits(p, x):
+    y = (x * 10).int()
+    dist.all_reduce(y, dist.ReduceOp.BAND)
+    return (y * p).sum()
+
+
+@collective
+def of_what_requires_a_gradient(p, x):
+    y = x.clone().requires_grad_()
+    dist.all_reduce(y.detach())
+    with torch.no_grad():
+        z = y * 2
+    dist.broadcast(z, 0)
+    return (z * p).sum()
+
+
+@collective
+def into_views_of_one_tensor(p, x):
+    whole = torch.empty(2 * len(x))
+    dist.all_gather(list(whole.chunk(2)), x)
+    return whole.sum() * p.sum()
 
 
 @collective
@@ -263,9 +395,9 @@ def rank_and_size(p, x):
     return (x * p * dist.get_rank() / dist.get_world_size()).sum()
 
 
-def calls(function: Any, name: str) -> list[torch.Tensor]:
+def calls(function: Any, name: str, gradients: bool) -> list[torch.Tensor]:
     rank = dist.get_rank()
-    p = torch.ones(6, requires_grad=True)
+    p = torch.ones(6, requires_grad=gradients)
     generator = torch.Generator().manual_seed(rank)
     PENDING.clear()
     results = []
@@ -277,6 +409,7 @@ def calls(function: Any, name: str) -> list[torch.Tensor]:
         if result.requires_grad:
             result.backward()
         results += [result.detach().clone(), torch.zeros(()) if p.grad is None else p.grad.clone()]
+        results += [x.clone(), torch.tensor(x._version)]
         p.grad = None
     for work in PENDING:
         if not work.is_completed():
@@ -284,23 +417,24 @@ def calls(function: Any, name: str) -> list[torch.Tensor]:
     return results
 
 
-def compare(name: str, lazy: bool = False) -> dict[str, Any]:
+def compare(name: str, lazy: bool = False, gradients: bool = True) -> dict[str, Any]:
     function = FUNCTIONS.get(name, rank_and_size)
-    expected = calls(function, name)
+    expected = calls(function, name, gradients)
     if lazy:
         with torchjanus.lazy():
-            found = calls(function, name)
-        reasons = []
+            found = calls(function, name, gradients)
     else:
         converted = torchjanus.function(function, profile_runs=2 + dist.get_rank())
-        found = calls(converted, name)
+        found = calls(converted, name, gradients)
         stats = torchjanus.stats(converted)
         reasons = [(each["code"], each["sentence"]) for each in stats["reasons"]]
     for one, other in zip(expected, found, strict=True):
         torch.testing.assert_close(other, one, rtol=1e-12, atol=1e-12)
     in_all = [None] * dist.get_world_size()
     dist.all_gather_object(in_all, "ends alike")
-    return {"reasons": reasons, "hits": 0 if lazy else stats["hits"]}
+    if lazy:
+        return {"reasons": [], "hits": 0, "state": ""}
+    return {"reasons": reasons, "hits": stats["hits"], "state": stats["state"]}
 
 
 def compare_all(cases: Sequence[dict[str, Any]]) -> list[Any]:

@@ -223,6 +223,23 @@ def on_the_wire() -> dict[str, Any]:
     return found
 
 
+def on_the_wire_of(name: str) -> dict[str, Any]:
+    """The same for one of the trainings, whose ranks begin to run graphs in different steps."""
+    found: dict[str, Any] = {}
+    with noted_group() as group:
+        for way in ("eager", "step"):
+            WRAPPER_OPTIONS.clear()
+            WRAPPER_OPTIONS.update({"bucket_cap_mb": 1e-4, "process_group": group})
+            run = Run(name, way)
+            steps = []
+            for number in range(STEPS):
+                group.noted.clear()
+                run.take_step(number)
+                steps.append(list(group.noted))
+            found[way] = steps
+    return found | run.told()
+
+
 class Skipping(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch.nn.functional as F
-from torch.distributed import all_gather, all_reduce, get_rank, get_world_size
+from torch.distributed import (
+    all_gather,
+    all_gather_single,
+    all_reduce,
+    get_rank,
+    get_world_size,
+    reduce_scatter_single,
+)
 from torch.nn.parallel import DistributedDataParallel
 from tree_programs import TreeRNN, tree
 
@@ -247,6 +254,50 @@ def gan(parallel):
 
 
 @training
+def gan_frozen(parallel):
+    """What judges gets no gradients while the other one is trained, though it is called through its wrapper."""
+    make, judge = parallel(layers(4, 8, 6)), parallel(layers(6, 8, 1))
+    of_make = torch.optim.SGD(make.parameters(), lr=0.1, momentum=0.5)
+    of_judge = torch.optim.SGD(judge.parameters(), lr=0.1, momentum=0.5)
+
+    def step(real, noise):
+        fake = make(noise)
+        for each in judge.parameters():
+            each.requires_grad_(False)
+        of_make.zero_grad()
+        fooled = F.softplus(-judge(fake)).mean()
+        fooled.backward()
+        of_make.step()
+        for each in judge.parameters():
+            each.requires_grad_(True)
+        of_judge.zero_grad()
+        wrong = F.softplus(judge(torch.cat([fake.detach(), -real]))).mean()
+        wrong.backward()
+        of_judge.step()
+        return wrong.detach() + fooled.detach()
+
+    return Training(step, [make, judge], lambda _: (torch.randn(5, 6), torch.randn(5, 4)))
+
+
+@training
+def chained(parallel):
+    """One backward() has gradients of two wrappers, of which one stands around the other one's call."""
+    inner, outer = parallel(layers(5, 7, 6)), parallel(Residual(3))
+    parameters = [*outer.parameters(), *inner.parameters()]
+    optimizer = torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        z = inner(x).view(4, 3, 2, 1)
+        loss = F.mse_loss(outer(z).flatten(1), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return Training(step, [inner, outer], lambda _: (torch.randn(4, 5), torch.randn(4, 6)))
+
+
+@training
 def accumulated(parallel):
     """The gradients of three steps are added up before the ranks share them."""
     net = parallel(layers(5, 7, 3))
@@ -263,6 +314,26 @@ def accumulated(parallel):
         return loss.detach()
 
     return Training(step, [net], lambda number: (number, torch.randn(4, 5), torch.randn(4, 3)))
+
+
+@training
+def accumulated_whole(parallel):
+    """The same in one step, with buffers that are broadcast."""
+    net = parallel(nn.Sequential(nn.Linear(5, 7), nn.BatchNorm1d(7), nn.Tanh(), nn.Linear(7, 3)))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+
+    def step(xs, ys):
+        optimizer.zero_grad()
+        total = 0
+        for i in range(3):
+            with net.no_sync() if i < 2 else contextlib.nullcontext():
+                loss = F.mse_loss(net(xs[i]), ys[i]) / 3
+                loss.backward()
+                total += loss.detach()
+        optimizer.step()
+        return total
+
+    return Training(step, [net], lambda _: (torch.randn(3, 4, 5), torch.randn(3, 4, 3)))
 
 
 @training
@@ -326,6 +397,51 @@ def by_hand(parallel):
         return loss.detach()
 
     return Training(step, [net], lambda _: (torch.randn(4, 6), torch.randn(4, 3)))
+
+
+@training
+def by_hand_later(parallel):
+    """All collectives are begun before the first is waited for; the loss is averaged as well."""
+    net = layers(6, 9, 3)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.05)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        loss.backward()
+        works = [all_reduce(each.grad, async_op=True) for each in net.parameters()]
+        shown = loss.detach().clone()
+        works.append(all_reduce(shown, async_op=True))
+        for work in works:
+            work.wait()
+        for each in net.parameters():
+            each.grad.div_(get_world_size())
+        optimizer.step()
+        return shown / get_world_size()
+
+    return Training(step, [net], lambda _: (torch.randn(4, 6), torch.randn(4, 3)))
+
+
+@training
+def by_hand_sharded(parallel):
+    """Each rank updates a part of the weights, by its part of the gradients."""
+    weight = torch.randn(4, 6, requires_grad=True)
+    holder = nn.ParameterList([weight])
+
+    def step(x, y):
+        loss = F.mse_loss(x @ weight.t(), y)
+        (gradient,) = torch.autograd.grad(loss, [weight])
+        part = torch.empty(weight.numel() // get_world_size())
+        reduce_scatter_single(part, torch.zeros(weight.numel()).add_(gradient.flatten()))
+        with torch.no_grad():
+            begin = get_rank() * part.numel()
+            mine = weight.view(-1)[begin : begin + part.numel()] - 0.1 * part
+            whole = torch.empty(weight.numel())
+            all_gather_single(whole, mine)
+            weight.copy_(whole.view_as(weight))
+        return loss.detach()
+
+    return Training(step, [holder], lambda _: (torch.randn(4, 6), torch.randn(4, 4)))
 
 
 @training
