@@ -136,8 +136,11 @@ class Scheduler {
       if (done[next]) continue;
       done[next] = true;
       result.push_back(block_.nodes[next]);
-      if (block_.nodes[next]->op->is(Trait::communicates))
-        is_waiting_ = block_.nodes[next]->op == &op::collective_wait;
+      if (block_.nodes[next]->op->is(Trait::communicates)) {
+        is_waiting_ = is_wait(next);
+        for (uint32_t other = 0; is_waiting_ && other < before_.size(); ++other)
+          if (is_wait(other) && is_ready_[other] && !done[other]) push(other);
+      }
       for (const uint32_t other : memory_.run(next))
         if (is_ready_[other] && !done[other]) push(other);
       for (const uint32_t other : after_[next])
@@ -153,10 +156,12 @@ class Scheduler {
   enum class Stage { guards, exchanges, work, waits, writes };
   using Key = std::tuple<Stage, bool, uint32_t>;
 
+  bool is_wait(uint32_t i) const { return block_.nodes[i]->op == &op::collective_wait; }
+
   Stage stage_of(uint32_t i) const {
     const Node& node = *block_.nodes[i];
     if (early_[i]) return Stage::guards;
-    if (node.op == &op::collective_wait && !is_waiting_) return Stage::waits;
+    if (is_wait(i) && !is_waiting_) return Stage::waits;
     if (node.op->is(Trait::communicates)) return Stage::exchanges;
     return is_write(node) ? Stage::writes : Stage::work;
   }
