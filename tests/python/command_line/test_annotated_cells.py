@@ -237,7 +237,8 @@ def test_what_function_and_explain_give_shows_itself(cells):
     cells.run("[doubled(x) for _ in range(6)][0][0, 0].item()")
     for text in ("doubled", "torchjanus.explain(doubled)", "torchjanus.explain()"):
         data, _ = cells.shell.display_formatter.format(cells.value(text))
-        assert "(v * <" in data["text/html"].replace("2", "<") or "doubled" in data["text/html"]
+        of_all = text == "torchjanus.explain()"  # of other tests too, and not of each
+        assert of_all or "doubled" in data["text/html"]
         Balanced(data["text/html"])
         assert "\\n" not in data["text/plain"]
     line = cells.shell.display_formatter.format(cells.value("doubled"))[0]["text/plain"]

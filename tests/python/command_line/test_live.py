@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from torchjanus import command, happenings, live
+from torchjanus import command, command_line, happenings, live
 
 PROGRAM = """
 import gc, os, sys, threading, time
@@ -153,13 +153,13 @@ def test_forked_process_leaves_the_view_alone(program):
 
 def test_one_rank_shows_it(monkeypatch):
     monkeypatch.setattr(live, "begin", lambda title: title)
-    options = command.parser().parse_args(["run", "--live", "program.py"])
+    options = command_line.parser().parse_args(["run", "--live", "program.py"])
     assert command._live(options) == "program.py"
     monkeypatch.setenv("WORLD_SIZE", "2")
     for rank, shown in (("0", "program.py"), ("1", None)):
         monkeypatch.setenv("RANK", rank)
         assert command._live(options) == shown
-    assert command._live(command.parser().parse_args(["run", "program.py"])) is None
+    assert command._live(command_line.parser().parse_args(["run", "program.py"])) is None
 
 
 # --- what is shown --------------------------------------------------------------------------------

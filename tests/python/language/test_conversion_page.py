@@ -771,7 +771,7 @@ def missing_package():
 
 @otherwise("`importlib.util.find_spec` of a package that is missing")
 def package_that_is_there():
-    return lambda x, n: (x * n, importlib.util.find_spec("wsgiref").name)
+    return lambda x, n: (x * n, importlib.util.find_spec("this").name)
 
 
 order = numpy.array([3, 1, 0])

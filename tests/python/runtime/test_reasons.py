@@ -243,19 +243,57 @@ def mode_active():
         return called(f, *ones(2, 2))
 
 
-@produces("communication", "torch.distributed.all_reduce communicates with other processes")
-def communication():
+def called_alone(f):
+    """With a group of one process."""
     distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
-
-    def f(x):
-        y = x * 2
-        distributed.all_reduce(y)  # here
-        return y
-
     try:
         return called(f, *ones(2))
     finally:
         distributed.destroy_process_group()
+
+
+@produces("communication", "torch.distributed.barrier communicates with other processes")
+def communication():
+    def f(x):
+        y = x * 2
+        distributed.barrier()  # here
+        return y
+
+    return called_alone(f)
+
+
+@produces("communication", "Work.is_completed communicates with other processes")
+def communication_that_is_asked():
+    def f(x):
+        y = x * 2
+        work = distributed.all_reduce(y, async_op=True)
+        work.wait()
+        return y, work.is_completed()  # here
+
+    return called_alone(f)
+
+
+@produces("communication", "ProcessGroup.allreduce .with these arguments. communicates with other processes")
+def communication_by_the_group_itself():
+    def f(x):
+        y = x * 2
+        distributed.group.WORLD.allreduce(tensors=[y]).wait()  # here
+        return y
+
+    return called_alone(f)
+
+
+@produces("communication", "ProcessGroup.allgather .of tensors that do not fit. communicates with other processes")
+def communication_of_other_sizes():
+    def f(x):
+        y = x * 2
+        try:
+            distributed.all_gather([torch.zeros(3)], y)  # here
+        except (RuntimeError, ValueError) as error:
+            return str(error)
+        return y
+
+    return called_alone(f)
 
 
 @produces("unsupported_argument", "an argument of a process group's size")
