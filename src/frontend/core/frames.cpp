@@ -28,13 +28,15 @@ const std::string& torch_folder() {
   return folder;
 }
 
-/// Torch's files, and our own programs for what torch has no text of.
+/// Torch's files, what its deprecated functions are wrapped in, and our own programs for what torch
+/// has no text of.
 bool is_library_file(const std::shared_ptr<const std::string>& file) {
+  static const std::string wrappers = text_of(imported("typing_extensions.__file__"));
   static const std::string recurrent = text_of(imported("torchjanus.recurrent.__file__"));
   static const std::string communication =
       recurrent.substr(0, recurrent.rfind('/')) + "/communication.py";
-  return file != nullptr &&
-         (file->starts_with(torch_folder()) || *file == recurrent || *file == communication);
+  return file != nullptr && (file->starts_with(torch_folder()) || *file == wrappers ||
+                             *file == recurrent || *file == communication);
 }
 
 }  // namespace

@@ -337,9 +337,9 @@ Value make_collective_options(Interpreter& interpreter, const CallArguments& arg
 }
 
 Value refuse_of_work(Interpreter& interpreter, const CallArguments& arguments) {
-  const auto* name = as<Known>(arguments.positional.at(1));
-  interpreter.refuse(ReasonCode::communication,
-                     cat("Work.", name == nullptr ? "" : text_of(name->object.get())));
+  const auto* known = as<Known>(arguments.positional.at(1));
+  const std::string name = known == nullptr ? "an attribute" : text_of(known->object.get());
+  interpreter.refuse(ReasonCode::communication, cat("Work.", name));
 }
 
 void check_collectives_done(const Interpreter& interpreter) {

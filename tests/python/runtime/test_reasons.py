@@ -283,12 +283,12 @@ def communication_by_the_group_itself():
     return called_alone(f)
 
 
-@produces("communication", "ProcessGroup.allgather .of tensors that do not fit. communicates with other processes")
+@produces("communication", "ProcessGroup.all_gather_single .of tensors that do not fit. communicates with other processes")
 def communication_of_other_sizes():
     def f(x):
         y = x * 2
         try:
-            distributed.all_gather([torch.zeros(3)], y)  # here
+            distributed.all_gather_into_tensor(torch.zeros(3), y)  # here
         except (RuntimeError, ValueError) as error:
             return str(error)
         return y
