@@ -273,7 +273,10 @@ def communication_that_is_asked():
     return called_alone(f)
 
 
-@produces("communication", "ProcessGroup.allreduce .with these arguments. communicates with other processes")
+@produces(
+    "communication",
+    "ProcessGroup.allreduce .with these arguments. communicates with other processes",
+)
 def communication_by_the_group_itself():
     def f(x):
         y = x * 2
@@ -283,7 +286,10 @@ def communication_by_the_group_itself():
     return called_alone(f)
 
 
-@produces("communication", "ProcessGroup.all_gather_single .of tensors that do not fit. communicates with other processes")
+@produces(
+    "communication",
+    "ProcessGroup.all_gather_single .of tensors that do not fit. communicates with other processes",
+)
 def communication_of_other_sizes():
     def f(x):
         y = x * 2
