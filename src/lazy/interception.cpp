@@ -71,17 +71,12 @@ void on_call_of_other_thread(const OperatorHandle& overload, DispatchKeySet keys
 
 /// What reads a tensor's memory without another operator: `tolist` and `numpy` behind resolve_conj
 /// and resolve_neg, and functions of torch made of operators.
-constexpr const char* kReaders[] = {"resolve_conj",
-                                    "resolve_neg",
-                                    "tensor_split.tensor_indices_or_sections",
-                                    "ctc_loss.Tensor",
-                                    "lstm.data",
-                                    "gru.data",
-                                    "rnn_tanh.data",
-                                    "rnn_relu.data",
-                                    "_pad_packed_sequence",
-                                    "histogramdd",
-                                    "_histogramdd_bin_edges"};
+constexpr const char* kReaders[] = {"max_pool1d",      "resolve_conj",
+                                    "resolve_neg",     "tensor_split.tensor_indices_or_sections",
+                                    "ctc_loss.Tensor", "lstm.data",
+                                    "gru.data",        "rnn_tanh.data",
+                                    "rnn_relu.data",   "_pad_packed_sequence",
+                                    "histogramdd",     "_histogramdd_bin_edges"};
 
 void on_look_at_memory(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* stack) {
   Session::serve(overload, *stack);

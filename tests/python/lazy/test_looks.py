@@ -43,6 +43,33 @@ def test_looks(look):
     assert was_pending
 
 
+#: Functions of torch that read their operands' memory without an operator for it.
+READERS = {
+    "max_pool1d": lambda t: torch.nn.functional.max_pool1d(t, 2),
+    "tensor_split by a tensor": lambda t: t.tensor_split((t[0, :2] - t[0, 0] + 1).long()),
+    "ctc_loss": lambda t: torch.nn.functional.ctc_loss(
+        t.log_softmax(1)[:, None],
+        torch.ones(1, 2).long(),
+        t[:1, 0].long() * 0 + 3,
+        t[:1, 1].long() * 0 + 2,
+    ),
+    "packed sequence": lambda t: torch.nn.utils.rnn.pad_packed_sequence(
+        torch.nn.utils.rnn.pack_padded_sequence(t[None, :, :], t[:1, 0].long() * 0 + 2, True)
+    ),
+    "histogramdd": lambda t: torch.histogramdd(t[:, :2], [3, 3]),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_functions_that_read_memory_themselves(reader):
+    with torch.no_grad():
+        expected = READERS[reader](made())
+        for _ in range(4):
+            with torchjanus.lazy():
+                found = READERS[reader](made())
+            torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
 def test_a_tensor_that_dies_is_never_computed():
     with torchjanus.lazy():
         for _ in range(3):
