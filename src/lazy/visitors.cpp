@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include <atomic>
+#include <thread>
 #include <unordered_set>
 
 #include "python/object.h"
@@ -32,10 +33,12 @@ void watch_other_threads() {
   PyThreadState* const mine = PyThreadState_Get();
   visitors().insert(PyThreadState_GetID(mine));
   PyThreadState* each = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-  for (; each != nullptr; each = PyThreadState_Next(each))
+  for (; each != nullptr; each = PyThreadState_Next(each)) {
+    while (!python::is_filled_in(each)) std::this_thread::yield();
     if (each->c_profilefunc == nullptr && visitors().insert(PyThreadState_GetID(each)).second &&
         python::set_profile(each, on_event) < 0)
       PyErr_Clear();
+  }
 }
 
 // ---- New threads ------------------------------------------------------------------------------

@@ -89,6 +89,17 @@ inline int set_profile(PyThreadState* thread, Py_tracefunc function) {
   return _PyEval_SetProfile(thread, function, nullptr);
 }
 
+/// Whether a thread's state can be used. Until 3.11 a new thread adds it to the interpreter's list
+/// before it is filled in, and that without Python's lock; `cframe` is among the last fields.
+inline bool is_filled_in(PyThreadState* thread) {
+#if TORCHJANUS_SINCE_3_12
+  static_cast<void>(thread);
+  return true;
+#else
+  return __atomic_load_n(&thread->cframe, __ATOMIC_ACQUIRE) != nullptr;
+#endif
+}
+
 // --- syntax and code -----------------------------------------------------------------------------
 
 /// Whether functions, classes and aliases have type parameters (PEP 695): their nodes have a field
