@@ -14,7 +14,7 @@ import torch
 
 from . import _core, line_marks, text_report, totals
 from .convert import converted
-from .snapshots import Snapshot, duration, has_tensor_work, key, was_called
+from .snapshots import Snapshot, duration, has_tensor_work, key, number_of, was_called
 from .source_text import Sources
 from .summary import percent
 
@@ -143,7 +143,7 @@ class _Sums:
         lines = [f"{whole}, {share} of it as graphs; {hits} of {calls} calls ran as graphs"]
         if graphs > 0:
             made = duration(max(0.0, later.making - self.making))
-            lines.append(f"{graphs} {'graph' if graphs == 1 else 'graphs'} made in {made}")
+            lines.append(f"{number_of('graph', graphs)} made in {made}")
         for each in ran:
             lines.append(
                 f"{each['name']}: {'; '.join([text_report.state(each), *text_report.counted(each)])}"

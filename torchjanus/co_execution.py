@@ -2,7 +2,7 @@
 
 from typing import Any, TypeGuard
 
-from .snapshots import duration
+from .snapshots import duration, number_of
 
 Told = dict[str, Any]
 _MOST_LOOKS = 8
@@ -72,7 +72,7 @@ def _pending(pending: dict[str, int]) -> str:
 
 def _look(look: dict[str, Any]) -> str:
     each = duration(look["milliseconds"] / look["count"])
-    return f"{_name(look['by'])}, {look['count']} {'time' if look['count'] == 1 else 'times'}, {each} each"
+    return f"{_name(look['by'])}, {number_of('time', look['count'])}, {each} each"
 
 
 def _name(by: str) -> str:

@@ -10,7 +10,7 @@ import uuid
 from typing import Any
 
 from . import _core, text_report
-from .snapshots import duration
+from .snapshots import duration, number_of
 
 _Key = tuple[str, str, int]  # name, file, line
 _MOST_NAMES = 3
@@ -97,7 +97,7 @@ class Told:
     def __repr__(self) -> str:
         parts = []
         if self.made:
-            count = f"{len(self.made)} {'graph' if len(self.made) == 1 else 'graphs'}"
+            count = number_of("graph", len(self.made))
             parts.append(f"{count} ready after {duration(1e3 * self.seconds)}: {_names(self.made)}")
         if self.busy:
             (name, *_), (stage, _) = [*self.busy.items()][-1]

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from . import text_report
+from . import text_report, totals
 from .snapshots import Snapshot, cuts, duration, key, leaves
 
 _OFTEN = 3  # a reason that is noted again is news until then
@@ -31,7 +31,7 @@ def _of_leaf(before: Snapshot | None, after: Snapshot) -> Iterator[str]:
     name, was = after["name"], before["state"] if before is not None else "profiling"
     made = after["generated"] - (before["generated"] if before is not None else 0)
     if made > 0:
-        taken = _making(after) - (_making(before) if before is not None else 0.0)
+        taken = totals.making([after]) - (totals.making([before]) if before is not None else 0.0)
         yield f"{name}: {'a graph was' if made == 1 else f'{made} graphs were'} made in {duration(taken)}"
     known = (
         {_reason(each): each["count"] for each in before["reasons"]} if before is not None else {}
@@ -51,8 +51,3 @@ def _reason(reason: dict[str, object]) -> tuple[object, ...]:
 
 def _place(reason: Snapshot) -> str:
     return f"{os.path.basename(reason['file'])}:{reason['line']}" if reason["file"] else ""
-
-
-def _making(snapshot: Snapshot) -> float:
-    spent = snapshot["milliseconds"]
-    return float(spent["generating"] + spent["optimising"] + spent["compiling"])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core, happenings, text_report, totals
-from .snapshots import Snapshot, key
+from .snapshots import Snapshot, key, number_of
 from .summary import percent
 
 _SECONDS = 0.25  # from one look to the next
@@ -193,7 +193,7 @@ def figures(looks: Sequence[_Look]) -> str:
         f"{rate:.4g} steps/s",
         f"{'█' * filled}{'░' * (_BAR - filled)} {percent(share)} as graphs",
         f"{hits} of {calls} calls",
-        f"{graphs} {'graph' if graphs == 1 else 'graphs'}",
+        number_of("graph", graphs),
         _printable(name),
     ]
     return "   ".join(told)

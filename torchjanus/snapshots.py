@@ -54,6 +54,11 @@ def has_tensor_work(snapshot: Snapshot) -> bool:
     return "no_tensor_work" not in codes or snapshot["generated"] > 0
 
 
+def number_of(things: str, count: int) -> str:
+    """ "1 graph", "2 graphs"; `things`: the word for one."""
+    return f"{count} {things}" if count == 1 else f"{count} {things}s"
+
+
 def duration(milliseconds: float) -> str:
     for unit, factor in (("µs", 1e3), ("ms", 1.0)):
         if milliseconds * factor < 1000:

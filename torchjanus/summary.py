@@ -12,6 +12,7 @@ from .snapshots import (
     duration,
     has_tensor_work,
     leaves,
+    number_of,
     speed,
     speed_told,
     was_called,
@@ -206,7 +207,7 @@ def _place(cost: _Cost) -> str:
 
 
 def _price(cost: _Cost, seconds: float | None) -> str:
-    runs = f"{cost.runs} {'run' if cost.runs == 1 else 'runs'} in Python"
+    runs = f"{number_of('run', cost.runs)} in Python"
     if cost.milliseconds is None:
         return f"{runs}, not timed"
     share = f", {percent(cost.milliseconds / 1e3 / seconds)} of the time" if seconds else ""
@@ -295,7 +296,7 @@ def _why_not_found(watch: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
     """What the watch for functions that packages call says."""
     if watch is None:
         return
-    seen = f"{watch['windows']} {'window' if watch['windows'] == 1 else 'windows'}, {watch['events']} calls and returns"
+    seen = f"{number_of('window', watch['windows'])}, {watch['events']} calls and returns"
     failed = [each for each in watch["functions"] if each["why_not"]]
     if watch["error"]:
         yield f"the watch for functions that packages call failed: {watch['error']}", _DECORATE

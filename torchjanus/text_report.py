@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from . import _core, co_execution, line_marks
-from .snapshots import cuts, duration, leaves, speed, speed_told, was_called
+from .snapshots import cuts, duration, leaves, number_of, speed, speed_told, was_called
 from .source_text import Sources
 from .summary import first_screen, of_child
 
@@ -175,7 +175,7 @@ def _cut_list(snapshot: dict[str, Any]) -> list[str]:
     made = cuts(snapshot)
     if not made:
         return []
-    result = ["", f"  cut {len(made)} {'time' if len(made) == 1 else 'times'}"]
+    result = ["", f"  cut {number_of('time', len(made))}"]
     for cut in made:
         place = cut["reason"]
         where = f" ({place['file']}:{place['line']})" if place["line"] != cut["line"] else ""

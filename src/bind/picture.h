@@ -16,9 +16,8 @@ namespace janus::bind {
 ///   memory     line of the optimised text, number of the result, offset, bytes, and the first and
 ///              last position in `order` between which it is needed
 ///   arena_bytes
-///   seconds    file, line, seconds of a run that are spent on it, the mean of those that were
-///   timed;
-///              what several operators take together is divided evenly among them
+///   seconds    file, line, seconds of a run that are spent on it, the mean of those
+///              that were timed; what several operators take together is divided evenly among them
 /// A new dict, or null with an exception set.
 PyObject* details_of(const speculate::Dispatcher& dispatcher);
 

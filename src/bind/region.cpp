@@ -284,13 +284,13 @@ void make_plain(RegionState& state, const speculate::Reason& reason) {
   for (const python::Object& part : state.parts) make_plain(state_of(part.get()), reason);
 }
 
-/// Whether the region or a part of it, whose profiled runs met tensors, has run as a graph.
-bool has_run_with_tensors(const RegionState& state) {
-  const auto has = [](const auto& segment) { return segment->dispatcher.has_run_with_tensors(); };
-  return state.dispatcher.has_run_with_tensors() ||
-         std::ranges::any_of(state.cuts->segments(), has) ||
-         std::ranges::any_of(state.parts, [](const python::Object& part) {
-           return has_run_with_tensors(state_of(part.get()));
+/// Whether it is so for the dispatcher of the region, or for one of its parts.
+bool any_dispatcher(const RegionState& state, bool (Dispatcher::*is_so)() const) {
+  return (state.dispatcher.*is_so)() ||
+         std::ranges::any_of(state.cuts->segments(),
+                             [&](const auto& segment) { return (segment->dispatcher.*is_so)(); }) ||
+         std::ranges::any_of(state.parts, [&](const python::Object& part) {
+           return any_dispatcher(state_of(part.get()), is_so);
          });
 }
 
@@ -313,7 +313,7 @@ void wake(RegionState& state) {
 void end_measurement(RegionState& state) {
   const AbTest& test = state.measurement->test();
   if (test.verdict() != AbTest::Verdict::given_up) return;
-  if (!has_run_with_tensors(state)) return rest(state);
+  if (!any_dispatcher(state, &Dispatcher::has_run_with_tensors)) return rest(state);
   const std::string why = cat("a run of ", state.dispatcher.name(), " takes ", test.with_new(),
                               " ms if it is cut and ", test.with_old(), " ms in Python");
   make_plain(state, {speculate::ReasonCode::limit, why, {}});
@@ -539,21 +539,11 @@ bool runs_no_graphs(const RegionState& state) {
   });
 }
 
-/// Whether parts of it are profiled again later, as they had no tensor work so far.
-bool may_run_graphs_later(const RegionState& state) {
-  return std::ranges::any_of(
-             state.cuts->segments(),
-             [](const auto& segment) { return segment->dispatcher.will_look_again(); }) ||
-         std::ranges::any_of(state.parts, [](const python::Object& part) {
-           const RegionState& inner = state_of(part.get());
-           return inner.dispatcher.will_look_again() || may_run_graphs_later(inner);
-         });
-}
-
-/// Leaves the region to Python if being cut brings nothing.
+/// Leaves the region to Python if being cut brings nothing. Parts that had no tensor work so far
+/// may have some later.
 void check_cuts(RegionState& state) {
   if (!runs_no_graphs(state)) return;
-  if (may_run_graphs_later(state)) return rest(state);
+  if (any_dispatcher(state, &Dispatcher::will_look_again)) return rest(state);
   state.is_plain = true;
   state.dispatcher.account.give_up(spent_on(state));
 }

@@ -151,8 +151,7 @@ constinit const OpDef op::reduce_scatter{
     .doc =
         "From here on the operands, one after the other, are combined with those of the other "
         "processes by the operation that `reduce` names, and each process gets the part of its "
-        "rank. `listed`: each part is a "
-        "tensor of its own for the process group.",
+        "rank. `listed`: each part is a tensor of its own for the process group.",
     .schema = "(Tensor[] parts, *, str group, int size, str reduce, bool listed) -> Tensor",
     .traits = exchange,
     .computed_by = ComputedBy::loops,

@@ -33,8 +33,7 @@ const std::string& torch_folder() {
 bool is_library_file(const std::shared_ptr<const std::string>& file) {
   static const std::string wrappers = text_of(imported("typing_extensions.__file__"));
   static const std::string recurrent = text_of(imported("torchjanus.recurrent.__file__"));
-  static const std::string communication =
-      recurrent.substr(0, recurrent.rfind('/')) + "/communication.py";
+  static const std::string communication = text_of(imported("torchjanus.communication.__file__"));
   return file != nullptr && (file->starts_with(torch_folder()) || *file == wrappers ||
                              *file == recurrent || *file == communication);
 }

@@ -149,7 +149,8 @@ class GradientExchange {
   void finish(const Bucket& bucket) {
     graph::Builder& builder = interpreter_.builder();
     std::vector<graph::Type> types;
-    for (const Part& part : bucket.parts) types.push_back(type_of(part));
+    for (const Part& part : bucket.parts)
+      types.push_back(type_in_order(part.leaf->value->type, part.order));
     graph::Value* const started = bucket.started;
     const graph::Node* node =
         builder.append_unchecked(op::collective_wait, {&started, 1}, {}, std::move(types));
@@ -159,16 +160,6 @@ class GradientExchange {
       if (part.order) sums = op::permute(builder, {sums}, {{"dims", inverse_order(*part.order)}});
       write(interpreter_, *part.gradient, sums);
     }
-  }
-
-  /// With its dimensions as they lie in memory.
-  static graph::Type type_of(const Part& part) {
-    graph::Type type = part.leaf->value->type;
-    if (!part.order) return type;
-    graph::Shape shape;
-    for (const graph::Dim& dim : *part.order)
-      shape.push_back(type.shape[static_cast<size_t>(dim.value())]);
-    return graph::Type::tensor(type.dtype, shape);
   }
 
   Interpreter& interpreter_;

@@ -56,7 +56,8 @@ class Finish {
   void run() {
     check_place(interpreter_, collective_.name);
     std::vector<graph::Type> types;
-    for (const ReceivingTensor& each : collective_.receivers) types.push_back(type_of(each));
+    for (const ReceivingTensor& each : collective_.receivers)
+      types.push_back(type_in_order(each.tensor->value->type, each.order));
     const graph::Node* node = interpreter_.builder().append_unchecked(
         op::collective_wait, {&collective_.started, 1}, {}, std::move(types));
     for (size_t i = 0; i < collective_.receivers.size(); ++i)
@@ -65,15 +66,6 @@ class Finish {
   }
 
  private:
-  static graph::Type type_of(const ReceivingTensor& receiver) {
-    const graph::Type& type = receiver.tensor->value->type;
-    if (!receiver.order) return type;
-    graph::Shape shape;
-    for (const graph::Dim& dim : *receiver.order)
-      shape.push_back(type.shape[static_cast<size_t>(dim.value())]);
-    return graph::Type::tensor(type.dtype, shape);
-  }
-
   void receive(const ReceivingTensor& receiver, graph::Value* contents) {
     Tensor& tensor = *receiver.tensor;
     if (tensor.version != receiver.version || !is_current(tensor))
@@ -177,16 +169,7 @@ class GroupCall {
 
   void set_reduction() {
     static const std::set<std::string> kKnown = {"SUM", "PRODUCT", "MIN", "MAX"};
-    const Value given = option("reduceOp");
-    const auto* op = as<Known>(given);
-    if (op != nullptr && op->object.is(Py_None)) return attributes_.set("reduce", "SUM");
-    static PyObject* const type = imported("torch.distributed.ReduceOp.RedOpType");
-    if (op == nullptr || type == nullptr ||
-        !Py_IS_TYPE(op->object.get(), reinterpret_cast<PyTypeObject*>(type)))
-      refuse("with another operation than a sum, product, minimum or maximum");
-    interpreter_.assume_identity(*op);
-    const std::string name =
-        text_of(interpreter_.must(PyObject_GetAttrString(op->object.get(), "name")).get());
+    const std::string name = name_of_reduction();
     if (!kKnown.contains(name))
       refuse("with another operation than a sum, product, minimum or maximum");
     attributes_.set("reduce", name);
@@ -201,6 +184,19 @@ class GroupCall {
  private:
   [[noreturn]] void refuse(const std::string& why) {
     interpreter_.refuse(ReasonCode::communication, cat(name_, " (", why, ")"));
+  }
+
+  /// Empty for what is no member of the enumeration.
+  std::string name_of_reduction() {
+    const Value given = option("reduceOp");
+    const auto* op = as<Known>(given);
+    if (op != nullptr && op->object.is(Py_None)) return "SUM";
+    static PyObject* const type = imported("torch.distributed.ReduceOp.RedOpType");
+    if (op == nullptr || type == nullptr ||
+        !Py_IS_TYPE(op->object.get(), reinterpret_cast<PyTypeObject*>(type)))
+      return {};
+    interpreter_.assume_identity(*op);
+    return text_of(interpreter_.must(PyObject_GetAttrString(op->object.get(), "name")).get());
   }
 
   Value option(const char* name) {

@@ -329,6 +329,14 @@ Shape inverse_order(const Shape& order) {
   return inverse;
 }
 
+graph::Type type_in_order(const graph::Type& type, const std::optional<Shape>& order) {
+  if (!order) return type;
+  Shape shape;
+  for (const graph::Dim& dim : *order)
+    shape.push_back(type.shape[static_cast<size_t>(dim.value())]);
+  return graph::Type::tensor(type.dtype, shape);
+}
+
 Reshaping reshaping(const TensorState& tensor, const Shape& wanted) {
   const Shape& shape = tensor.value->type.shape;
   if (are_contiguous(shape, tensor.strides)) return Reshaping::view;

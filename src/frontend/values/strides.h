@@ -37,6 +37,8 @@ std::optional<graph::Shape> order_in_memory(const graph::Shape& shape, const Str
 std::optional<graph::Shape> order_in_memory(const TensorState& tensor);
 /// The order that puts dimensions back which `order` has put elsewhere.
 graph::Shape inverse_order(const graph::Shape& order);
+/// The type with its dimensions in that order; itself if there is none.
+graph::Type type_in_order(const graph::Type& type, const std::optional<graph::Shape>& order);
 
 /// What eager does when it is asked for another shape of the same elements.
 enum class Reshaping { view, copy, unknown };

@@ -5,6 +5,7 @@
 #include <queue>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -137,9 +138,9 @@ class Scheduler {
       done[next] = true;
       result.push_back(block_.nodes[next]);
       if (block_.nodes[next]->op->is(Trait::communicates)) {
-        is_waiting_ = is_wait(next);
-        for (uint32_t other = 0; is_waiting_ && other < before_.size(); ++other)
-          if (is_wait(other) && is_ready_[other] && !done[other]) push(other);
+        const bool was_waiting = std::exchange(is_waiting_, is_wait(next));
+        for (uint32_t other = 0; is_waiting_ && !was_waiting && other < before_.size(); ++other)
+          if (is_wait(other) && is_ready_[other] && !done[other]) push(other);  // they are due now
       }
       for (const uint32_t other : memory_.run(next))
         if (is_ready_[other] && !done[other]) push(other);
