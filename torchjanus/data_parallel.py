@@ -11,6 +11,7 @@ import functools
 import os
 import random
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -66,6 +67,8 @@ class DataParallel:
             sys.stderr.write(self._warnings())
         with contextlib.suppress(Exception):
             distributed.destroy_process_group()
+        # A thread of gloo's needs Python's lock to give back tensors. While Python ends, that aborts the process.
+        time.sleep(0.02)
 
     def _compare(self) -> None:
         if not self.gradients.backwards and not self.gradients.steps:
