@@ -38,7 +38,9 @@ from torch import distributed, nn
 sys.path.extend(str(record.ROOT / "examples" / folder) for folder in ("", "terra"))
 import common
 import gpt2
+import inception_v3
 import lenet
+import lstm_language_model
 import resnet50
 
 LATENCY_US = 50.0
@@ -82,13 +84,64 @@ def pictures(rows: int, *shape: int) -> Callable[[], tuple[torch.Tensor, torch.T
     return lambda: (torch.randn(rows, *shape), torch.randint(0, 10, (rows,)))
 
 
+class Both(nn.Module):
+    """What a net and its auxiliary classifier say, one below the other."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat(self.net(x))
+
+
+def build_inception() -> tuple[nn.Module, torch.optim.Optimizer]:
+    net = Both(inception_v3.Inception(10))
+    return net, torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+
+
+def pictures_twice() -> tuple[torch.Tensor, torch.Tensor]:
+    x, y = pictures(2, 3, 107, 107)()
+    return x, y.repeat(2)
+
+
+class FromTheStart(nn.Module):
+    """Scores of the next words, of a text that begins here."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        scores, _ = self.net(tokens, self.net.start(tokens.shape[1]))
+        return scores
+
+
+def build_language_model() -> tuple[nn.Module, torch.optim.Optimizer]:
+    net = FromTheStart(lstm_language_model.LanguageModel(10_000, 200, 2, 0.0))
+    return net, torch.optim.SGD(net.parameters(), lr=1.0)
+
+
+def words() -> tuple[torch.Tensor, torch.Tensor]:
+    numbers = torch.randint(0, 10_000, (21, 20))
+    return numbers[:-1], numbers[1:].flatten()
+
+
 PROGRAMS = {
     "lenet": Program("LeNet, batch 50", build_lenet, pictures(50, 1, 28, 28)),
     "resnet50": Program(
         "ResNet-50 on 64 × 64 pictures, batch 8", build_resnet50, pictures(8, 3, 64, 64)
     ),
     "gpt": Program("GPT of 4 layers of 256, 64 letters, batch 8", build_gpt, text),
+    "inception_v3": Program(
+        "Inception-v3 on 107 × 107 pictures, batch 2", build_inception, pictures_twice
+    ),
+    "language_model": Program(
+        "language model, 2 LSTM layers of 200, 20 words, batch 20", build_language_model, words
+    ),
 }
+#: The others are measured by `make evaluate`.
+USUAL = ("lenet", "resnet50", "gpt")
 
 
 # --- systems: what becomes of the model and of the step -------------------------------------------------------------
@@ -303,7 +356,7 @@ def main() -> None:
     if unknown := set(options.programs) - set(PROGRAMS):
         parser.error(f"no such program: {', '.join(sorted(unknown))}")
     about, rows = record.about(options.rounds) | {"threads": 1}, []
-    for name in options.programs or PROGRAMS:
+    for name in options.programs or USUAL:
         rows.append(measure(name, options))
         record.write(options.output, "distributed", about, rows)
         print(tables.distributed(rows[-1:]), flush=True)

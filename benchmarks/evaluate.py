@@ -90,7 +90,8 @@ def main() -> None:
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the process of a cell with it
     until = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
-    run = cells.Run(options.output, passed_on(options), options.quick, options.again, until)
+    data = tuple(path.name for path in (options.sst, options.text) if path)
+    run = cells.Run(options.output, passed_on(options), options.quick, options.again, until, data)
     for cell, result in run.measure(asked_for(options)):
         print(f"{cell}: {pages.said(result)}", flush=True)
         pages.write(options.output, options.pages)

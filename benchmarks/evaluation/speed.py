@@ -1,6 +1,7 @@
 """How much faster than eager a system takes a program's steps: compared first, then timed turn by turn."""
 
 import dataclasses
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,9 +15,8 @@ from variants import TooLong, Variant, at_most, warm_up_fully
 import torch
 import torchjanus
 
-TOLERANCE = (
-    2e-2  # of what steps give: relative, or absolute below 1; float32, by other orders of sums
-)
+#: Of what steps give, as a share of the greatest element; of a number below 1 absolute. float32, by other orders of sums.
+TOLERANCE = 2e-2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Effort:
     """How long to look."""
 
     checked: int  # steps whose results are compared; a third of them where steps are long
-    rounds: int  # of three steps each
+    rounds: int  # of three steps each, or of a cycle of steps that differ
     seconds: float  # for these, and for the steps that are compared
     limit: int  # seconds until a system has to be ready
 
@@ -45,8 +45,7 @@ def against_eager(benchmark: Benchmark, convert: Callable, effort: Effort) -> di
     try:
         with at_most(effort.limit):
             deviation = compared(eager, other, effort)
-            if is_converted(other):
-                warm_up_fully(other)
+            warm_up(other)
     except TooLong:
         shutdown_compile_workers()
         return {"problem": f"not ready after {effort.limit} s"}
@@ -56,14 +55,22 @@ def against_eager(benchmark: Benchmark, convert: Callable, effort: Effort) -> di
         return {"problem": f"fails: {type(error).__name__}"}
     for _ in range(len(other.warm_up)):  # training may change what a step does
         eager.run()
-    take_turns(eager, other, effort)
+    rounds = take_turns(eager, other, effort, benchmark.cycle * -(-3 // benchmark.cycle))
     return {
         "eager_ms": eager.median * 1e3,
         "ms": other.median * 1e3,
         "faster": eager.median / other.median,
         "deviation": deviation,
+        "rounds": rounds,
         **graphs(other),
     }
+
+
+def warm_up(variant: Variant) -> None:
+    """All batches come up twice after the last of them has been compiled, as far as that is known."""
+    if is_converted(variant):
+        return warm_up_fully(variant)
+    variant.warm(2 * variant.batch_count)
 
 
 def is_converted(variant: Variant) -> bool:
@@ -104,10 +111,12 @@ def difference(expected: Any, found: Any, number: int) -> float:
     greatest = 0.0
     for one, another in zip(numbers(expected), numbers(found), strict=True):
         most = (one - another).abs().max().item() if one.numel() else 0.0
-        scale = max(1.0, one.abs().max().item() if one.numel() else 0.0)
+        scale = one.abs().max().item() if one.numel() else 0.0
+        if one.numel() == 1:
+            scale = max(1.0, scale)
         if not most <= TOLERANCE * scale:
             raise Differs(f"step {number} differs by {most:.3g} of {scale:.3g}")
-        greatest = max(greatest, most / scale)
+        greatest = max(greatest, most / scale if scale else 0.0)
     return greatest
 
 
@@ -120,16 +129,20 @@ def numbers(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, (tuple, list)):
         for each in value:
             yield from numbers(each)
+    elif hasattr(value, "tolist"):  # an array of another system's
+        yield torch.tensor(value.tolist(), dtype=torch.float64)
 
 
-def take_turns(eager: Variant, other: Variant, effort: Effort) -> None:
+def take_turns(eager: Variant, other: Variant, effort: Effort, steps: int) -> int:
+    """Rounds of so many steps, until the time is over. A time is the mean of a round's steps; gives how many rounds."""
     end = time.perf_counter() + effort.seconds
     for round_ in range(effort.rounds):
         if round_ >= 3 and time.perf_counter() > end:
-            break
+            return round_
         for variant in (eager, other):
             variant.run()  # brings its own data back into the caches
-            variant.times += [variant.run() for _ in range(3)]
+            variant.times.append(statistics.mean(variant.run() for _ in range(steps)))
+    return effort.rounds
 
 
 def graphs(variant: Variant) -> dict[str, Any]:
