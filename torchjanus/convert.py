@@ -149,6 +149,9 @@ def stats(f: Any = None) -> dict[str, Any]:
         - `backward_parts`: programs that the backward run of what a graph gives is divided into, at most; 0: nothing
           that it gives has a gradient;
         - `exchanged_buckets`: buckets of gradients that processes share within a graph, at most;
+        - `communication`: of the graph with collectives that ran most often `collectives` of a run,
+          `overlapped_milliseconds` of what is computed while one is on its way, and `exposed_milliseconds` in which
+          the run waits for them, by runs that were timed; None: there is none;
         - `compiling`: whether kernels are being compiled;
         - `milliseconds`: `profiling`, `generating`, `optimising`, `compiling`, and `running` of the graphs;
         - `in_python`: `runs` in Python that were timed, and their `milliseconds`;

@@ -229,7 +229,20 @@ def _counters(snapshot: dict[str, Any]) -> list[str]:
             f"  gradients: shared within the graph: {buckets} bucket{'s' if buckets > 1 else ''}, "
             "sent when complete and waited for before the update"
         )
+    result += [
+        _communication(leaf["communication"]) for leaf in leaves(snapshot) if leaf["communication"]
+    ]
     return result
+
+
+def _communication(told: dict[str, Any]) -> str:
+    meanwhile, waited = (
+        duration(told[f"{each}_milliseconds"]) for each in ("overlapped", "exposed")
+    )
+    return (
+        f"  communication: {number_of('collective', told['collectives'])} in a run; {meanwhile} computed "
+        f"meanwhile, {waited} waited for (in runs that were timed)"
+    )
 
 
 # --- line by line ---------------------------------------------------------------------------------

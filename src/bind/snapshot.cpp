@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/policy.h"
+#include "execute/program/exchange_times.h"
 
 namespace nb = nanobind;
 
@@ -128,6 +129,25 @@ nb::object conversion_dict(const speculate::RegionAccount& account) {
   return dict;
 }
 
+/// Of the graph that ran most often of those with collectives; None: none was timed.
+nb::object communication_dict(const Dispatcher& dispatcher) {
+  execute::ExchangeTimes times;
+  uint64_t most = 0;
+  for (const auto& entry : dispatcher.entries()) {
+    if (entry->program() == nullptr || entry->hits <= most) continue;
+    const execute::ExchangeTimes found = execute::exchange_times(*entry->program());
+    if (found.collectives == 0) continue;
+    times = found;
+    most = entry->hits;
+  }
+  if (most == 0) return nb::none();
+  nb::dict dict;
+  dict["collectives"] = times.collectives;
+  dict["overlapped_milliseconds"] = 1e3 * times.overlapped;
+  dict["exposed_milliseconds"] = 1e3 * times.exposed;
+  return dict;
+}
+
 nb::dict stats_dict(const Dispatcher& dispatcher) {
   nb::dict dict;
   const speculate::Counters& counters = dispatcher.counters();
@@ -149,6 +169,7 @@ nb::dict stats_dict(const Dispatcher& dispatcher) {
   }
   dict["backward_parts"] = backward_parts;
   dict["exchanged_buckets"] = exchanged_buckets;
+  dict["communication"] = communication_dict(dispatcher);
   dict["compiling"] = dispatcher.is_compiling();
   dict["milliseconds"] = duration_dict(dispatcher.durations());
   dict["conversion"] = conversion_dict(dispatcher.account);

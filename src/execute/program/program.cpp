@@ -14,6 +14,7 @@
 #include "execute/code/symbols.h"
 #include "execute/library/heap.h"
 #include "execute/library/library.h"
+#include "execute/program/exchange_times.h"
 #include "execute/program/instance.h"
 #include "execute/program/picture.h"
 
@@ -90,18 +91,29 @@ class CompiledProgram final : public Program {
     add_kernels(code_.body, picture.kernels);
     for (const auto& [name, body] : code_.functions) add_kernels(*body, picture.kernels);
     const std::lock_guard lock(instances_mutex());
-    const auto planned = std::ranges::find_if(idle_.rbegin(), idle_.rend(), [](const auto& each) {
-      return each->plan_made() != nullptr;
-    });
-    if (planned == idle_.rend()) return picture;
-    const Plan& plan = *(*planned)->plan_made();
-    picture.plan = plan.picture;
-    picture.seconds = timed_nodes(plan);
-    picture.arena_bytes = plan.arena_bytes;
+    const Plan* const plan = plan_made_last();
+    if (plan == nullptr) return picture;
+    picture.plan = plan->picture;
+    picture.seconds = timed_nodes(*plan);
+    picture.arena_bytes = plan->arena_bytes;
     return picture;
   }
 
+  ExchangeTimes exchanged() const {
+    const std::lock_guard lock(instances_mutex());
+    const Plan* const plan = plan_made_last();
+    return plan == nullptr ? ExchangeTimes() : exchange_times(timed_nodes(*plan));
+  }
+
  private:
+  /// Of the instances that nobody uses now; null if none has a plan.
+  const Plan* plan_made_last() const {
+    const auto planned = std::ranges::find_if(idle_.rbegin(), idle_.rend(), [](const auto& each) {
+      return each->plan_made() != nullptr;
+    });
+    return planned == idle_.rend() ? nullptr : (*planned)->plan_made();
+  }
+
   static void add_kernels(const Sequence& sequence, std::vector<ProgramPicture::Kernel>& kernels) {
     for (const Instruction& each : sequence.instructions) {
       if (each.kernel != nullptr) kernels.push_back({each.node, each.kernel->llvm_text()});
@@ -181,6 +193,10 @@ std::unique_ptr<Program> Program::compile(graph::Graph graph, Library& library,
 
 ProgramPicture picture_of(const Program& program) {
   return static_cast<const CompiledProgram&>(program).picture();
+}
+
+ExchangeTimes exchange_times(const Program& program) {
+  return static_cast<const CompiledProgram&>(program).exchanged();
 }
 
 }  // namespace janus::execute

@@ -93,3 +93,18 @@ def test_four_ranks(ranks):
     )
     expect_training(found)
     expect_parts(found)
+
+
+def test_reports_say_what_overlapped(ranks):
+    found = ranks.run(
+        "rank_programs:train", name="gpt", way="step", options={"bucket_cap_mb": 1e-4}
+    )
+    for each in found:
+        (asked,) = each["asked"]
+        told = asked["communication"]
+        assert told["collectives"] == asked["exchanged_buckets"] > 1
+        assert told["overlapped_milliseconds"] > 0 < told["exposed_milliseconds"]
+        (line,) = [line for line in each["report"] if "communication:" in line]
+        count = told["collectives"]
+        assert line.startswith(f"  communication: {count} collectives in a run; "), line
+        assert " computed meanwhile, " in line and " waited for (in runs that were timed)" in line

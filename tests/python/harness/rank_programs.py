@@ -545,6 +545,9 @@ class Run:
         modules = [each for each in self.wrapped if each._compiled_call_impl is not None]
         return {
             "asked": [_brief(torchjanus.stats(each)) for each in self.asked],
+            "report": [
+                line for each in self.asked for line in torchjanus.explain(each).splitlines()
+            ],
             "modules": [_brief(torchjanus.stats(each)) for each in modules],
         }
 
@@ -557,6 +560,7 @@ def _brief(stats: dict[str, Any]) -> dict[str, Any]:
         "exchanged_buckets": max(
             each["exchanged_buckets"] for each in (stats, *stats.get("parts", ()))
         ),
+        "communication": stats["communication"],
         "reasons": [(each["code"], each["sentence"]) for each in stats["reasons"]],
     }
 
