@@ -186,6 +186,26 @@ def test_memory_that_is_needed_at_once_does_not_overlap(parsed):
                 )
 
 
+def test_lines_that_only_a_later_graph_has_are_marked(tmp_path):
+    def f(x, wide):
+        if wide:
+            x = x.exp() * 2
+        else:
+            x = x.tanh() + 1
+        return x.sum()
+
+    converted = torchjanus.function(f)
+    x = torch.ones(3, dtype=torch.float64)
+    for wide in (*[True] * 6, *[False] * 6, *[True, False] * 3):
+        assert torch.allclose(converted(x, wide), f(x, wide), rtol=1e-12)
+    assert converted.stats()["graphs"] == 2 and converted.stats()["hits"] > 6
+    torchjanus.report(converted, tmp_path / "f.html")
+    first = f.__code__.co_firstlineno
+    lines = Page((tmp_path / "f.html").read_text()).lines()
+    of_f = [lines[f"test_report_page.py:{first + number}"] for number in range(1, 6)]
+    assert of_f == ["g"] * 5
+
+
 def test_each_reason_comes_with_its_remedy(parsed):
     data = json.loads(parsed.data)
     told = [
