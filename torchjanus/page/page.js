@@ -358,7 +358,8 @@ function strip(cells, each) {
       cell.relaxations ? s("path", { class: "relaxed", d: `M${middle + (cell.generated ? 8 : 0)} 1l4 4-4 4-4-4z`, fill: "none", stroke: "var(--text)" }) : "",
     ];
   });
-  const ticks = [Math.max(...all), Math.min(...all)].map((ms) =>
+  const longest = Math.max(...all), shortest = Math.min(...all);
+  const ticks = [longest, ...(y(shortest) - y(longest) > 12 ? [shortest] : [])].map((ms) =>
     s("text", { class: "axis", x: left - 6, y: y(ms) + 4, "text-anchor": "end" }, duration(ms)));
   const last = cells.at(-1);
   const signs = [["generated", "▾ graph made"], ["relaxations", "◇ assumption relaxed"]]
@@ -370,7 +371,7 @@ function strip(cells, each) {
       eager ? s("line", { class: "eager", x1: left, x2: width, y1: y(eager), y2: y(eager) }) : "",
       eager ? s("text", { class: "axis", x: width, y: y(eager) - 3, "text-anchor": "end" }, `eager: ${duration(eager)}`) : "",
       s("text", { class: "axis", x: left, y: height - 5 }, "call 1"),
-      s("text", { class: "axis", x: left + cells.length * step, y: height - 5, "text-anchor": cells.length > 12 ? "end" : "start" },
+      s("text", { class: "axis", x: left + Math.max(cells.length * step, 44), y: height - 5, "text-anchor": cells.length > 12 ? "end" : "start" },
         `call ${last.first}, after ${duration(last.at)}`)),
     h("p", { class: "key" }, KINDS.filter(([, label]) => used.has(label)).map(([, label, colour]) =>
       h("span", { style: `--colour:var(${colour})` }, label)), h("small", {}, `${signs}height: time of a call, logarithmic`)),
@@ -461,12 +462,12 @@ function showOverview() {
   show(
     h("h2", {}, "The run"),
     summary(),
-    section("What was found", h("ul", { class: "plain overview" }, data.functions.map((each, f) =>
-      h("li", {}, h("a", { href: `#function:${f}` }, each.name), `: ${each.says}`)))),
+    section("What was found", data.functions.length ? h("ul", { class: "plain overview" }, data.functions.map((each, f) =>
+      h("li", {}, h("a", { href: `#function:${f}` }, each.name), `: ${each.says}`))) : ""),
     section("Processes that it started", processes()),
     section("Keys", h("ul", { class: "plain overview" },
       [["/", "search"], ["↑ ↓", "go from line to line, once the source has the focus"], ["Enter", "show the line's details"],
-        ["n p", "the next and last line that is not in a graph"], ["Esc", "close the details"]]
+        ["n p", "the next line that is not in a graph, and the one before"], ["Esc", "close the details"]]
         .map(([keys, what]) => h("li", {}, keys.split(" ").flatMap((key) => [h("kbd", {}, key), " "]), what)))),
     h("p", { class: "faint" }, `torchjanus ${data.version}`),
   );

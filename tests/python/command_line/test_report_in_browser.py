@@ -51,34 +51,6 @@ def test_page_is_shown_without_complaints_and_fits(browser, written, view, width
     assert browser.complaints() == []
 
 
-CONTRASTS = """
-(() => {
-  const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = (element) => {
-    for (; element; element = element.parentElement) {
-      const colour = channels(getComputedStyle(element).backgroundColor);
-      if (colour.length === 3 || colour[3] === 1) return colour;
-    }
-    return [255, 255, 255];
-  };
-  const low = new Set();
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) {
-    const element = texts.currentNode.parentElement;
-    const text = texts.currentNode.data.trim();
-    if (!text || !element.checkVisibility() || element.closest("script, noscript, style")) continue;
-    const style = getComputedStyle(element);
-    const [one, other] = [light(channels(element.closest("svg") ? style.fill : style.color)), light(behind(element))];
-    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
-    if (ratio < 4.5) low.add(`${element.tagName} ${ratio.toFixed(2)} ${text.slice(0, 20)}`);
-  }
-  return [...low];
-})()
-"""
-
-
 @pytest.fixture(scope="module")
 def in_a_notebook(tmp_path_factory):
     """What a notebook shows of a program with lines of each kind, in a file whose body may say its theme."""
@@ -111,7 +83,7 @@ def test_what_a_notebook_shows_fits_and_has_contrast(browser, in_a_notebook, wid
     browser.run(OPEN_ALL)
     browser.settle()
     assert browser.run("document.documentElement.scrollWidth") <= width
-    assert browser.run(CONTRASTS) == []
+    assert browser.low_contrasts() == []
     assert browser.complaints() == []
     assert browser.run("document.querySelectorAll('.l.x').length") > 0
 
@@ -152,7 +124,7 @@ def test_texts_have_contrast(browser, written, view, scheme):
     browser.size(1280)
     browser.scheme(scheme)
     browser.open(written, fragment(view))
-    assert browser.run(CONTRASTS) == []
+    assert browser.low_contrasts() == []
 
 
 def test_page_is_used_by_keyboard(browser, written):
@@ -258,6 +230,30 @@ def test_lines_of_files_with_any_name_are_found(browser, tmp_path, name):
     assert browser.complaints() == []
 
 
+OVERLAPS = """
+(() => {
+  const texts = [...document.querySelectorAll("aside svg text")], boxes = texts.map((each) => each.getBoundingClientRect());
+  const meet = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+  return texts.flatMap((each, i) => texts.slice(i + 1).filter((other, j) => each.closest("svg") === other.closest("svg")
+    && meet(boxes[i], boxes[i + 1 + j])).map((other) => `${each.textContent}, ${other.textContent}`));
+})()
+"""
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 14, 40])
+def test_texts_of_the_strip_of_calls_do_not_overlap(browser, tmp_path, calls):
+    @torchjanus.function
+    def f(x):
+        return (x * 2).relu()
+
+    for _ in range(calls):
+        f(torch.ones(3))
+    page.write(tmp_path / "f.html", [f._details()], "f", "f")
+    browser.open(tmp_path / "f.html", "#function:0")
+    assert browser.run("document.querySelectorAll('aside svg').length") > 0
+    assert browser.run(OVERLAPS) == []
+
+
 def test_calls_with_relaxations_have_a_sign_and_a_key(browser, tmp_path):
     @torchjanus.function
     def f(x):
@@ -269,6 +265,7 @@ def test_calls_with_relaxations_have_a_sign_and_a_key(browser, tmp_path):
     assert told["relaxations"] > 0
     page.write(tmp_path / "f.html", [told], "f", "f")
     browser.open(tmp_path / "f.html", "#function:0")
+    assert browser.run(OVERLAPS) == []
     assert browser.run("document.querySelectorAll('svg .relaxed').length") == told["relaxations"]
     key = browser.run("document.querySelector('aside .key').textContent")
     assert "▾ graph made; ◇ assumption relaxed; height" in key
@@ -293,7 +290,7 @@ def test_processes_that_were_started_are_told_of(browser, tmp_path):
     browser.size(1280)
     for scheme in ("light", "dark"):
         browser.scheme(scheme)
-        assert browser.run(CONTRASTS) == []
+        assert browser.low_contrasts() == []
     assert browser.complaints() == []
 
 
