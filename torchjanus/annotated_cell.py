@@ -27,7 +27,9 @@ class Magic:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.begun: _Begun | None = None
-        self.open: list[Any] = []  # what is told of the cells that run: one may run another one, as %%capture does
+        self.open: list[
+            Any
+        ] = []  # what is told of the cells that run: one may run another one, as %%capture does
         shell.input_transformers_cleanup.append(as_line_magic)
         shell.register_magic_function(self.run, "line_cell", _MAGIC)
         shell.events.register("pre_run_cell", self._note)

@@ -139,7 +139,6 @@ class _Reader:
         return unlike("/".join([*parts, *map(legal, op.split("/"))]), self.names)
 
 
-
 def _opens_block(text: str) -> bool:
     """Whether the line ends with a block's parameters."""
     return bool(re.search(r"\{ \([^{}]*\)$", text))

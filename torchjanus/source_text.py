@@ -10,7 +10,8 @@ from functools import cached_property
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-_as_run: dict[str, bytes] = {}  # what was compiled, as the files may be edited while the program runs
+# What was compiled, as files may be edited while the program runs.
+_as_run: dict[str, bytes] = {}
 
 
 def remember(file: str, source: bytes) -> None:

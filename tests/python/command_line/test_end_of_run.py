@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchjanus import at_end
+from torchjanus import at_end, script
 
 TRAIN = """
 import gc, os, sys, threading, time
@@ -156,6 +156,17 @@ def test_a_step_that_fails_is_told_without_a_word_of_eager_runs(
     told = capsys.readouterr().err
     assert "p.html could not be made: KeyError: 'no such key'\n  Please report this." in told
     assert "eagerly" not in told
+
+
+def test_a_file_that_is_not_rewritten_is_said_to_run_eagerly(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "_with_regions", lambda *arguments: {}["no such key"])
+    code = script.compile_script("x = 3", "eager.py")
+    scope: dict[str, int] = {}
+    exec(code, scope)
+    assert scope["x"] == 3
+    assert capsys.readouterr().err.endswith("  It runs eagerly. Please report this.\n")
 
 
 # --- what can't be written is told before the program runs ----------------------------------------

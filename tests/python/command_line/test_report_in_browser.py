@@ -221,7 +221,9 @@ def test_lines_of_files_with_any_name_are_found(browser, tmp_path, name):
     )  # fmt: skip
     assert done.returncode == 0
     browser.open(tmp_path / "r.html")
-    browser.run("[...document.querySelectorAll('.l > a')].find((each) => each.textContent === '3').click()")
+    browser.run(
+        "[...document.querySelectorAll('.l > a')].find((each) => each.textContent === '3').click()"
+    )
     browser.settle()
     shown = name.encode("utf-8", "backslashreplace").decode()
     assert browser.run("document.querySelector('aside h2').textContent") == f"{shown}:3"
@@ -232,8 +234,10 @@ def test_lines_of_files_with_any_name_are_found(browser, tmp_path, name):
 
 OVERLAPS = """
 (() => {
-  const texts = [...document.querySelectorAll("aside svg text")], boxes = texts.map((each) => each.getBoundingClientRect());
-  const meet = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+  const texts = [...document.querySelectorAll("aside svg text")];
+  const boxes = texts.map((each) => each.getBoundingClientRect());
+  const meet = (one, other) => one.left < other.right && other.left < one.right
+    && one.top < other.bottom && other.top < one.bottom;
   return texts.flatMap((each, i) => texts.slice(i + 1).filter((other, j) => each.closest("svg") === other.closest("svg")
     && meet(boxes[i], boxes[i + 1 + j])).map((other) => `${each.textContent}, ${other.textContent}`));
 })()
@@ -277,7 +281,9 @@ def test_processes_that_were_started_are_told_of(browser, tmp_path):
         "name": "train", "file": "/a/train.py", "line": 3, "state": "graph", "hits": 70, "calls": 80, "passed": 0,
         "reasons": [], "generated": 1, "holds_graphs": False, "speed": None,
     }]  # fmt: skip
-    page.write(tmp_path / "p.html", [], "p.py", "nothing", program=__file__, children={17: functions})
+    page.write(
+        tmp_path / "p.html", [], "p.py", "nothing", program=__file__, children={17: functions}
+    )
     for width in (1280, 400):
         browser.size(width)
         browser.open(tmp_path / "p.html")

@@ -11,6 +11,7 @@ from report_program import PROGRAM, line_of, write_page
 
 import torch
 import torchjanus
+from torchjanus import page
 from torchjanus.page import source
 
 
@@ -121,14 +122,14 @@ def test_lines_have_their_share_of_time(tmp_path):
     for _ in range(12):
         f(torch.ones(300, 300), torch.ones(3))
     torchjanus.report(f, tmp_path / "f.html")
-    page = (tmp_path / "f.html").read_text()
-    (seconds,) = json.loads(Page(page).data)["seconds"]
+    text = (tmp_path / "f.html").read_text()
+    (seconds,) = json.loads(Page(text).data)["seconds"]
     product, scaled = sorted(map(int, seconds))[:2]
     assert scaled == product + 1
     assert seconds[str(product)] > seconds[str(scaled)] > 0
     (program_seconds,) = (entry["program_seconds"] for entry in f.snapshot()["cache"])
     assert sum(seconds.values()) == pytest.approx(program_seconds)
-    shares = {name.rpartition(":")[2]: share for name, share in bars(page).items()}
+    shares = {name.rpartition(":")[2]: share for name, share in bars(text).items()}
     percent, length = shares[str(product)]
     assert percent == round(100 * seconds[str(product)] / sum(seconds.values())) and length == 100
 
@@ -168,8 +169,23 @@ def test_where_nothing_was_timed_no_line_has_a_share(tmp_path):
 
     f(torch.ones(3))
     torchjanus.report(f, tmp_path / "f.html")
-    page = (tmp_path / "f.html").read_text()
-    assert bars(page) == {} and "<u></u>" in page
+    text = (tmp_path / "f.html").read_text()
+    assert bars(text) == {} and "<u></u>" in text
+
+
+def test_where_all_steps_took_no_time_no_line_has_a_share(tmp_path):
+    @torchjanus.function
+    def f(x):
+        return x.relu() * 2
+
+    for _ in range(6):
+        f(torch.ones(3))
+    told = f._details()
+    (entry,) = told["cache"]
+    line = f.__wrapped__.__code__.co_firstlineno + 2
+    entry["picture"]["seconds"] = [(__file__, line, 0.0)]  # as a coarse clock gives
+    page.write(tmp_path / "f.html", [told], "f", "f")
+    assert bars((tmp_path / "f.html").read_text()) == {}
 
 
 def test_memory_that_is_needed_at_once_does_not_overlap(parsed):
