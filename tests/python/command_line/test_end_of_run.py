@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchjanus import at_end, script
+from torchjanus import at_end, script, summary
 
 TRAIN = """
 import gc, os, sys, threading, time
@@ -135,7 +135,16 @@ def test_folder_is_gone(tmp_path: Path) -> None:
     done = run(tmp_path, text, "--explain", *FILES)
     assert done.returncode == 0 and "can't" not in done.stderr and "error" not in done.stderr
     are_written(tmp_path)
-    assert f"1. {tmp_path}/program.py:" in done.stderr  # as no path leads there from here
+
+
+def test_no_path_leads_from_a_folder_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path / "folder")
+    (tmp_path / "folder").rmdir()
+    cost = summary._Cost("/a/program.py", 3, "statement", "a class", 1)
+    assert summary._place(cost) == "/a/program.py:3"
 
 
 def test_what_cannot_be_written_at_the_end_is_told_and_keeps_nothing_else(tmp_path: Path) -> None:
