@@ -59,6 +59,6 @@ def wait_for_threads() -> None:
     try:
         threading._shutdown()  # type: ignore[attr-defined]
     except BaseException as error:  # Ctrl-C, or what a thread's hook raises: Python waits no longer
-        tell(f"Exception ignored in: {threading!r}")
-        frames = error.__traceback__ and error.__traceback__.tb_next
-        tell("".join(traceback.format_exception(type(error), error, frames)).rstrip())
+        frames = traceback.format_tb(error.__traceback__ and error.__traceback__.tb_next)
+        head = f"Exception ignored in: {threading!r}\nTraceback (most recent call last):\n"
+        tell(f"{head}{''.join(frames)}{type(error).__name__}: {error}")

@@ -61,11 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Those of the command line behind its name; by default the process's.
 
     Returns:
-        The exit code: the script's own, 1 after an exception of the script, 2 if it can't be read; 2 for a code that
-        doesn't exist.
+        The exit code: the script's own, 1 after an exception of the script, 2 if it can't be read or a file that is
+        asked for can't be written; 2 for a code that doesn't exist.
 
     Raises:
-        SystemExit: The script's own, or for a wrong command line.
+        SystemExit: The script's own, if that has a number or nothing, or for a wrong command line.
     """
     options = command_line.parser().parse_args(arguments)
     if options.command == "explain":

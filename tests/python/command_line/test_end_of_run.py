@@ -4,8 +4,10 @@ changes how the program ends."""
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -94,6 +96,23 @@ def test_threads_and_the_end_come_in_pythons_order(tmp_path: Path, code: str) ->
         plain.stdout,
         plain.stderr,
     )
+
+
+def test_interrupt_while_threads_are_waited_for(tmp_path: Path) -> None:
+    text = "import threading, time\nthreading.Thread(target=time.sleep, args=(2,)).start()\nprint('end')\n"
+    (tmp_path / "program.py").write_text(text)
+    told = []
+    for how in ([], ["-m", "torchjanus", "run", "--stats", "s.json"]):
+        process = subprocess.Popen(
+            [sys.executable, "-u", *how, "program.py"],
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout is not None and process.stdout.readline() == "end\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        told.append((*process.communicate(timeout=60), process.returncode))
+    assert told[0] == told[1] and "KeyboardInterrupt" in told[0][1]
+    assert (tmp_path / "s.json").exists()
 
 
 # --- streams and folders that are gone ------------------------------------------------------------
