@@ -13,7 +13,7 @@ STYLE = """
 }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--ground);
   max-width: 860px; margin: 0 auto; padding: 16px; }
-svg { width: 100%; height: auto; }
+svg { width: 100%; min-width: 560px; height: auto; }
 div { overflow-x: auto; }
 table { border-collapse: collapse; }
 th, td { padding: 3px 14px 3px 0; text-align: right; border-bottom: 1px solid var(--rule); }
@@ -46,7 +46,8 @@ def write(file: Path, title: str, sections: Sequence[Section]) -> None:
 
 
 def of_section(section: Section, folder: Path) -> list[str]:
-    parts = [f"<section><h2>{html.escape(section.title)}</h2>", *section.pictures]
+    pictures = [f"<div>{each}</div>" for each in section.pictures]
+    parts = [f"<section><h2>{html.escape(section.title)}</h2>", *pictures]
     if section.table:
         head, *rows = section.table
         parts.append(f"<div><table><thead>{of_row(head, 'th')}</thead><tbody>")

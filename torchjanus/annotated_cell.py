@@ -27,14 +27,19 @@ class Magic:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.begun: _Begun | None = None
+        self.open: list[
+            Any
+        ] = []  # what is told of the cells that run: one may run another one, as %%capture does
         shell.input_transformers_cleanup.append(as_line_magic)
         shell.register_magic_function(self.run, "line_cell", _MAGIC)
-        shell.events.register("post_run_cell", self.show)
+        shell.events.register("pre_run_cell", self._note)
+        shell.events.register("post_run_cell", self.end)
 
     def remove(self) -> None:
         """Leaves the shell as it was."""
         self.shell.input_transformers_cleanup.remove(as_line_magic)
-        self.shell.events.unregister("post_run_cell", self.show)
+        self.shell.events.unregister("pre_run_cell", self._note)
+        self.shell.events.unregister("post_run_cell", self.end)
         for kind in ("line", "cell"):
             self.shell.magics_manager.magics[kind].pop(_MAGIC, None)
 
@@ -46,39 +51,59 @@ class Magic:
         if cell is not None:  # called by name, as `get_ipython().run_cell_magic`
             self.shell.run_cell(f"%{_MAGIC}\n{cell}").raise_error()
         elif self.begun is None:
-            self.begun = _Begun(_file_of_cell(self.shell.user_ns))
+            self.begun = _Begun(_file_of_cell(self.shell.user_ns), self.open[-1:])
 
-    def show(self, result: Any = None) -> None:
-        """What IPython calls at the end of a cell."""
-        begun, self.begun = self.begun, None
-        if begun is None:
-            return
+    def _note(self, info: Any) -> None:
+        """What IPython calls at the beginning of a cell."""
+        self.open.append(info)
+
+    def end(self, result: Any) -> None:
+        """What IPython calls at the end of a cell; of an empty one it has not told the beginning."""
+        if self.open and self.open[-1] is result.info:
+            self.open.pop()
+        if self.begun is not None and self.begun.cell in ([], [result.info]):
+            begun, self.begun = self.begun, None
+            self._show(begun, result.info.raw_cell)
+
+    def _show(self, begun: "_Begun", text: str) -> None:
         try:
-            report = begun.report(result.info.raw_cell)
+            report = begun.report(text)
             self.shell.display_pub.publish(*self.shell.display_formatter.format(report))
         except Exception as error:
             text_report.internal_error("the report of a cell could not be made", error)
 
 
 class Modules:
-    """Converted modules are shown as functions are: `torchjanus.function(model)` gives the model itself."""
+    """Converted modules are shown as functions are: `torchjanus.function(model)` gives the model itself.
+
+    What the program itself shows of modules goes before.
+    """
 
     def __init__(self, shell: Any) -> None:
         self.formatter = shell.display_formatter.formatters["text/html"]
-        self.before = self.formatter.for_type(torch.nn.Module, _module_as_html)
+        self.before = self.formatter.for_type(torch.nn.Module, self._as_html)
 
     def remove(self) -> None:
         """Leaves the shell as it was."""
+        if self.formatter.type_printers.get(torch.nn.Module) != self._as_html:
+            return  # the program has set another one since
         self.formatter.pop(torch.nn.Module)
         if self.before is not None:
             self.formatter.for_type(torch.nn.Module, self.before)
 
+    def _as_html(self, module: torch.nn.Module) -> str | None:
+        from IPython.utils.dir2 import get_real_method
 
-def _module_as_html(module: torch.nn.Module) -> str | None:
-    try:
-        return text_report.as_html(converted(module))
-    except TypeError:
-        return None
+        shows = self.before or self.formatter.type_printers.get(object)
+        if shows is not None:
+            return shows(module)  # type: ignore[no-any-return]
+        method = get_real_method(module, self.formatter.print_method)
+        if method is not None:
+            return method()  # type: ignore[no-any-return]
+        try:
+            return text_report.as_html(converted(module))
+        except TypeError:
+            return None
 
 
 def as_line_magic(lines: list[str]) -> list[str]:
@@ -104,8 +129,9 @@ def _file_of_cell(names: dict[str, Any]) -> str:
 class _Begun:
     """What had run when the cell began."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    def __init__(self, file: str, cell: list[Any]) -> None:
+        """`cell`: what IPython has told of it; empty if it began before anything was listened to."""
+        self.file, self.cell = file, cell
         before = _core.all_stats()
         self.runs = {key(each): totals.steps(each) for each in before}
         self.sums = _Sums(before)
@@ -119,7 +145,7 @@ class _Begun:
         ran = [each for name, each in after.items() if totals.steps(each) > self.runs.get(name, 0)]
         own = [each for each in after.values() if each["file"] == self.file and was_called(each)]
         others = [each for each in ran if each["file"] != self.file]
-        lines = _lines_of(own, text.splitlines(), self.file)
+        lines = _lines_of(own, _numbered(text), self.file)
         summary = self.sums.told(_Sums(with_work), seconds, [*own, *others])
         return CellReport(lines, others, summary)
 
@@ -165,6 +191,13 @@ def _lines_of(
             for line in block.lines if block.file == file else ():
                 _add(lines.setdefault(line.number, line), line)
     return [line for number, line in sorted(lines.items()) if number > 1]
+
+
+def _numbered(text: str) -> list[str]:
+    """The lines of a cell as Python numbers them: IPython leaves out empty ones before the first."""
+    from IPython.core.inputtransformer2 import leading_empty_lines
+
+    return leading_empty_lines(text.splitlines())  # type: ignore[no-any-return, no-untyped-call]
 
 
 def _add(line: line_marks.Line, found: line_marks.Line) -> None:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from . import _core, text_report
+from . import _core, at_end, text_report
 from .snapshots import Snapshot
 
 
@@ -36,7 +36,10 @@ class StatsFiles:
         multiprocessing.util.Finalize(None, self.write, exitpriority=-1)
 
     def write(self) -> None:
-        """Writes the counters of the running process."""
+        """Writes the counters of the running process. What fails is told."""
+        at_end.attempt(str(self.file), self._write_own)
+
+    def _write_own(self) -> None:
         children = self.of_children()
         if self.process == self.parent:
             self._write(self.file, {"children": children})
@@ -55,9 +58,10 @@ class StatsFiles:
         waiting = self.of_children()
         while waiting:
             file = Path(waiting.pop(0))
-            found = json.loads(file.read_text())
-            told[int(file.suffix[1:])] = found["functions"]
-            waiting += found["children"]
+            with contextlib.suppress(OSError, ValueError):  # it is being written anew
+                found = json.loads(file.read_text())
+                told[int(file.suffix[1:])] = found["functions"]
+                waiting += found["children"]
         return told
 
     def of_children(self) -> list[str]:

@@ -3,6 +3,7 @@ says what a reason means."""
 
 import argparse
 import contextlib
+import functools
 import importlib.machinery
 import importlib.util
 import os
@@ -11,22 +12,25 @@ import sys
 import tempfile
 import time
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import (
     _core,
+    at_end,
     child_program,
     children,
     command_line,
     event_files,
     importing,
     ranks,
+    source_text,
     spawned,
     text_report,
     timeline,
 )
+from .snapshots import Snapshot
 
 if TYPE_CHECKING:
     from . import data_parallel, live
@@ -57,11 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Those of the command line behind its name; by default the process's.
 
     Returns:
-        The exit code: the script's own, 1 after an exception of the script, 2 if it can't be read; 2 for a code that
-        doesn't exist.
+        The exit code: the script's own, 1 after an exception of the script, 2 if it can't be read or a file that is
+        asked for can't be written; 2 for a code that doesn't exist.
 
     Raises:
-        SystemExit: The script's own, or for a wrong command line.
+        SystemExit: The script's own, if that has a number or nothing, or for a wrong command line.
     """
     options = command_line.parser().parse_args(arguments)
     if options.command == "explain":
@@ -76,42 +80,98 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.tensorboard is not None and (why_not := event_files.why_not()) is not None:
         print(f"torchjanus: {why_not}", file=sys.stderr)
         return 2
+    if problems := list(_not_writable(options)):
+        print("\n".join(problems), file=sys.stderr)
+        return 2
     parallel = _start_data_parallel(options)  # first: it may start Python once more
-    process, start = os.getpid(), time.perf_counter()
-    stats, folder = options.stats and ranks.own_file(options.stats), None
-    if stats is None and options.explain:
-        folder = tempfile.mkdtemp(prefix="torchjanus")
-        stats = Path(folder, "stats")
-    files = children.StatsFiles(stats) if stats else None
-    outputs = _outputs(options, start)
-    view = _live(options)
+    ending = _Ending(options)
     try:
         with parallel or contextlib.nullcontext():
-            code = _run(options.script, options.arguments, stats, is_module=options.module)
+            code = _run(options.script, options.arguments, ending.stats, is_module=options.module)
             if parallel:
                 parallel.exit_code = code
     finally:
-        if view is not None:
-            sys.stdout.flush()
-            view.stop()
-        if options.explain and files:
-            sys.stdout.flush()
-            took = time.perf_counter() - start
-            told = text_report.explain_all(took, files.told_by_children())
-            shared = parallel.report() if parallel else ""
-            sys.stderr.write(
-                f"{ranks.headline()}{shared}{told}\n"
-            )  # at once: other ranks write, too
-        if os.getpid() == process:
-            for file, write in outputs.items():
-                _write(file, write)
-        if files:
-            files.write()
-        if folder is not None and os.getpid() == process:  # a forked process leaves by here, too
-            shutil.rmtree(folder, ignore_errors=True)
+        ending.write(parallel)
     if code == _INTERRUPTED:
         child_program.end_interrupted()
     return code
+
+
+def _not_writable(options: argparse.Namespace) -> Iterator[str]:
+    """Why files that are asked for can't be written: told before the program runs, not hours later."""
+    for file in (options.stats, options.report, options.trace, options.tensorboard):
+        is_folder = file is not None and file == options.tensorboard
+        why = file and at_end.why_not(ranks.own_file(file).absolute(), is_folder=is_folder)
+        if why:
+            yield f"torchjanus: can't write {file}: {why}"
+
+
+class _Ending:
+    """What is written when the program has run; what has to be known before it runs."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options, self.title = options, Path(options.script).name
+        self.process, self.start = os.getpid(), time.perf_counter()
+        self.stats: Path | None = options.stats and ranks.own_file(options.stats)
+        self.folder: str | None = None
+        if self.stats is None and (options.explain or options.report):
+            self.folder = tempfile.mkdtemp(prefix="torchjanus")
+            self.stats = Path(self.folder, "stats")
+        self.counters = children.StatsFiles(self.stats) if self.stats else None
+        self.outputs = self._outputs()
+        self.view = _live(options)
+
+    def _outputs(self) -> dict[Path, Callable[[], None]]:
+        """What writes the files that are asked for. The timeline begins."""
+        options, outputs = self.options, dict[Path, Callable[[], None]]()
+
+        def own(file: Path) -> Path:
+            return ranks.own_file(file).absolute()  # the program may change the folder
+
+        if options.report is not None:
+            outputs[own(options.report)] = functools.partial(self._page, own(options.report))
+        if options.trace is not None:
+            timeline.begin()
+            outputs[own(options.trace)] = functools.partial(
+                timeline.write, own(options.trace), self.title
+            )
+        if options.tensorboard is not None:
+            folder = own(options.tensorboard)
+            outputs[folder] = lambda: event_files.write(folder, _core.all_details())
+        return outputs
+
+    def write(self, parallel: "data_parallel.DataParallel | None") -> None:
+        """Files first. A forked process leaves by here, too: of it there are counters only."""
+        is_first = os.getpid() == self.process
+        for file, write in self.outputs.items() if is_first else ():
+            at_end.attempt(str(file), write)
+        if self.counters is not None:
+            self.counters.write()
+        if self.view is not None:
+            at_end.flush_stdout()
+            at_end.attempt("the live view", self.view.stop)
+        if self.options.explain and is_first:
+            at_end.flush_stdout()
+            at_end.attempt("the report", functools.partial(self._explain, parallel))
+        if self.folder is not None and is_first:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _children(self) -> dict[int, list[Snapshot]]:
+        return self.counters.told_by_children() if self.counters is not None else {}
+
+    def _page(self, file: Path) -> None:
+        from . import page  # late: who asks for no page needs none of it
+
+        details, processes = _core.all_details(), self._children()
+        seconds = time.perf_counter() - self.start
+        summary = text_report.summary_of(details, seconds, processes)
+        program = source_text.first_remembered()
+        page.write(file, details, self.title, summary, program=program, children=processes)
+
+    def _explain(self, parallel: "data_parallel.DataParallel | None") -> None:
+        told = text_report.explain_all(time.perf_counter() - self.start, self._children())
+        shared = parallel.report() if parallel else ""
+        at_end.tell(f"{ranks.headline()}{shared}{told}")  # at once: other ranks write, too
 
 
 def _live(options: argparse.Namespace) -> "live.View | None":
@@ -121,43 +181,6 @@ def _live(options: argparse.Namespace) -> "live.View | None":
     from . import live  # late: who asks for none needs none of it
 
     return live.begin(Path(options.script).name)
-
-
-def _write(file: Path, write: Callable[[], None]) -> None:
-    """The program has run, so what fails here is told and changes nothing else."""
-    try:
-        write()
-    except OSError as error:
-        print(f"torchjanus: can't write {file}: {error.strerror}", file=sys.stderr)
-    except Exception as error:
-        text_report.internal_error(f"{file} could not be made", error)
-
-
-def _outputs(options: argparse.Namespace, start: float) -> dict[Path, Callable[[], None]]:
-    """What writes the files that are asked for at the end. The timeline begins."""
-    title, outputs = Path(options.script).name, {}
-
-    def own(file: Path) -> Path:
-        return ranks.own_file(file).absolute()  # the program may change the folder
-
-    def write_page() -> None:
-        from . import page  # late: who asks for no page needs none of it
-
-        details = _core.all_details()
-        summary = text_report.summary_of(details, time.perf_counter() - start)
-        page.write(report, details, title, summary)
-
-    report = options.report and own(options.report)
-    if report is not None:
-        outputs[report] = write_page
-    if options.trace is not None:
-        file = own(options.trace)
-        timeline.begin()
-        outputs[file] = lambda: timeline.write(file, title)
-    if options.tensorboard is not None:
-        folder = own(options.tensorboard)
-        outputs[folder] = lambda: event_files.write(folder, _core.all_details())
-    return outputs
 
 
 def _run(name: str, arguments: Sequence[str], stats: Path | None, *, is_module: bool) -> int:
@@ -212,14 +235,19 @@ def _absolute(path: Path) -> str:
 
 
 def _execute(source: bytes, file: str, module: types.ModuleType) -> int:
-    """Compiles and runs; an uncaught exception is shown without torchjanus's own frames."""
+    """Compiles and runs, threads included; an uncaught exception is shown without torchjanus's own frames."""
     try:
         exec(importing.compile_source(source, file), module.__dict__)
-    except SystemExit:
-        raise
+    except SystemExit as error:
+        if error.code is None or isinstance(error.code, int):
+            raise
+        at_end.tell(str(error.code))  # as Python does, before it waits for threads
+        return 1
     except BaseException as error:
         child_program.show(error, _is_own)
         return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    finally:
+        at_end.wait_for_threads()
     return 0
 
 

@@ -42,11 +42,11 @@ def write(folder: Path, snapshots: list[Snapshot]) -> None:
 
 
 def _nodes(snapshots: list[Snapshot]) -> list[graph_def.Node]:
-    found, sources = [], Sources()
+    found, sources, scopes = [], Sources(), set[str]()
     for leaf, name in _named(snapshots):
-        scope = name.replace("/", "_")
+        scope = graph_def.unlike(graph_def.legal(name.replace("/", "_")), scopes)
         for number, entry in enumerate(leaf["cache"], start=1):
-            found += graph_def.nodes(entry, f"{graph_def.legal(scope)}/graph_{number}", sources)
+            found += graph_def.nodes(entry, f"{scope}/graph_{number}", sources)
     return found
 
 

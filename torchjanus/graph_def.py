@@ -16,7 +16,7 @@ from .source_text import Sources
 _VALUE = re.compile(r"%[^\s,(){}:=]+")
 _NODE = re.compile(r"(?:(?P<results>%[^=]*?) = )?(?P<op>[\w.]+)(?P<rest>.*)")
 _SHAPE = re.compile(r"[a-z]\w*\[([^\]]*)\]")
-_NO_SCOPE = re.compile(r"[^A-Za-z0-9_.\-]+")
+_NO_SCOPE = re.compile(r"[^\w.\-]+")
 _ENDS = ("yield", "return")
 
 
@@ -47,7 +47,7 @@ def as_graph_def(all_nodes: list[Node]) -> Any:
     graph.versions.producer = 22
     for each in all_nodes:
         node = NodeDef(name=each.name, op=each.op, input=each.inputs)
-        node.attr["text"].s = each.text.encode()
+        node.attr["text"].s = each.text.encode(errors="backslashreplace")
         for shape in each.shapes:
             dims = node.attr["_output_shapes"].list.shape.add().dim
             for size in shape:
@@ -91,7 +91,7 @@ class _Reader:
         scope = operator.name
         for value, kind in _typed(text.partition("{")[2]):
             node = Node(
-                self._unique(f"{scope}/{legal(value[1:])}"),
+                unlike(f"{scope}/{legal(value[1:])}", self.names),
                 "parameter",
                 list(operator.inputs),
                 kind,
@@ -136,15 +136,7 @@ class _Reader:
             file, line = place
             function = self.sources[file].enclosing(line)[2]
             parts += [legal(Path(file).name), legal(function), f"line_{line}"]
-        return self._unique("/".join([*parts, *map(legal, op.split("/"))]))
-
-    def _unique(self, name: str) -> str:
-        number, found = 1, name
-        while found in self.names:
-            found = f"{name}_{number}"
-            number += 1
-        self.names.add(found)
-        return found
+        return unlike("/".join([*parts, *map(legal, op.split("/"))]), self.names)
 
 
 def _opens_block(text: str) -> bool:
@@ -162,7 +154,17 @@ def _size(dimension: str) -> int:
     return int(dimension) if dimension.strip().isdecimal() else -1
 
 
+def unlike(name: str, taken: set[str]) -> str:
+    """The name, or with a number behind it one that is not taken; it is from now on."""
+    number, found = 1, name
+    while found in taken:
+        found = f"{name}_{number}"
+        number += 1
+    taken.add(found)
+    return found
+
+
 def legal(name: str) -> str:
-    """As TensorBoard allows names between slashes."""
+    """As TensorBoard shows names between slashes: letters of any script, digits, and some signs."""
     legal = _NO_SCOPE.sub("_", name).strip("_")
     return legal if legal and legal[0].isalnum() else f"v{legal}"

@@ -8,18 +8,19 @@ import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import _core, installed, script, text_report
+from . import _core, installed, script, source_text, text_report
 
 
 def compile_source(source: bytes, file: str) -> types.CodeType:
     """The rewritten code; the plain code if rewriting fails for a reason of our own."""
     start = time.thread_time()
+    source_text.remember(file, source)
     try:
         return script.compile_script(source, file)
     except SyntaxError as error:
         raise error.with_traceback(None) from None
     except Exception as error:
-        text_report.internal_error(f"{file} could not be rewritten", error)
+        text_report.internal_error(f"{file} could not be rewritten", error, "It runs eagerly.")
         return compile(source, file, "exec", dont_inherit=True)
     finally:
         _core.spend(1e3 * (time.thread_time() - start))

@@ -73,7 +73,7 @@ def blocks(snapshot: Snapshot, sources: Sources) -> Iterator[Block]:
 
 def _facts_by_file(snapshot: Snapshot) -> dict[str, _Facts]:
     files: dict[str, _Facts] = {}
-    for each in [entry for leaf in leaves(snapshot) for entry in leaf["cache"][:1]]:
+    for each in [entry for leaf in leaves(snapshot) for entry in leaf["cache"]]:
         for line in each["lines"]:
             if line["file"] and line["line"] > 0:
                 _add_mark(files.setdefault(line["file"], _Facts()), line)

@@ -57,7 +57,7 @@ def compile_tree(
         with _collector_paused():
             return _with_regions(tree, file, compiled, original)
     except Exception as error:
-        text_report.internal_error(f"{file} could not be rewritten", error)
+        text_report.internal_error(f"{file} could not be rewritten", error, "It runs eagerly.")
         return original
 
 

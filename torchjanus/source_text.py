@@ -1,6 +1,8 @@
 """Source files as reports need them: lines, and which function and statement each line belongs to."""
 
 import ast
+import contextlib
+import importlib.util
 import linecache
 from collections.abc import Iterator
 from functools import cached_property
@@ -8,12 +10,38 @@ from functools import cached_property
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+# What was compiled, as files may be edited while the program runs.
+_as_run: dict[str, bytes] = {}
+
+
+def remember(file: str, source: bytes) -> None:
+    """From now on, reports show this as the source of the file."""
+    _as_run[file] = source
+
+
+def first_remembered() -> str | None:
+    """The file of the program itself under `torchjanus run`, which is compiled first."""
+    return next(iter(_as_run), None)
+
+
+def printable(text: str) -> str:
+    """A text that every file can hold: bytes of a file's name that are no UTF-8 become `\\udcff`."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _lines_of(file: str) -> list[str]:
+    if file in _as_run:
+        with contextlib.suppress(SyntaxError, UnicodeDecodeError):
+            return importlib.util.decode_source(_as_run[file]).splitlines()
+    return linecache.getlines(file)
+
+
 class SourceFile:
-    """One file, as it was when this was made."""
+    """One file, as it was when it was compiled; where that is not known, when this was made."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.lines = [line.rstrip() for line in linecache.getlines(file)]
+        self.lines = [line.rstrip() for line in _lines_of(file)]
 
     def line(self, number: int) -> str:
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""

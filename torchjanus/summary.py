@@ -1,7 +1,8 @@
 """The first screen of a report: how much ran as graphs, how fast, and what to do about the rest."""
 
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,14 +39,24 @@ class _Cost:
 
 
 def first_screen(
-    snapshots: list[Snapshot], watch: dict[str, Any] | None, seconds: float | None
+    snapshots: list[Snapshot],
+    watch: dict[str, Any] | None,
+    seconds: float | None,
+    children: Mapping[int, list[Snapshot]] | None = None,
 ) -> str:
     """At most ten lines about the whole program.
 
     `watch`: what the watch for entry points has seen, or None. `seconds`: how long the program ran, if known.
+    `children`: what was converted in processes that it started, by their numbers.
     """
     running = [each for each in snapshots if totals.hits([each])]
-    if not running:
+    have_worked = any(was_called(each) for told in (children or {}).values() for each in told)
+    if not running and have_worked:
+        lines = [
+            "torchjanus: no call of this process ran as a graph; of those that it started, see below"
+        ]
+        lines += _costliest(snapshots, seconds, MOST_LINES - len(lines))
+    elif not running:
         lines = ["torchjanus: nothing was converted: no call ran as a graph"]
         costs = _costliest(snapshots, seconds, MOST_LINES - len(lines))
         for fact, hint in why_nothing(snapshots, None if costs else watch):
@@ -202,7 +213,10 @@ def _calls_in_python(part: Snapshot) -> int:
 
 
 def _place(cost: _Cost) -> str:
-    shorter = os.path.relpath(cost.file) if os.path.isabs(cost.file) else cost.file
+    shorter = cost.file
+    if os.path.isabs(cost.file):
+        with contextlib.suppress(OSError):  # the program has removed the folder that it runs in
+            shorter = os.path.relpath(cost.file)
     return f"{cost.file if shorter.startswith('..') else shorter}:{cost.line}"
 
 

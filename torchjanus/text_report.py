@@ -1,5 +1,6 @@
 """Reports as text: what was converted, line by line, and why the rest was not converted."""
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -52,7 +53,11 @@ def as_html(converted: _core.Function | _core.Region) -> str:
 
 def headline(converted: _core.Function | _core.Region) -> str:
     """A line: what it is, and how it runs."""
-    told = converted.stats()
+    return headline_of(converted.stats())
+
+
+def headline_of(told: dict[str, Any]) -> str:
+    """The same of counters, for instance of another process."""
     facts = "; ".join([state(told), *counted(told)])
     return f"{told['name']} ({told['file']}:{told['line']}): {facts}"
 
@@ -77,7 +82,7 @@ def explain_all(
     """
     snapshots = _core.all_snapshots()
     told = [each for each in snapshots if was_called(each) or each["reasons"]]
-    summary = summary_of(snapshots, seconds)
+    summary = summary_of(snapshots, seconds, children)
     parts = [summary]
     if children:
         parts.append("\n".join(of_child(number, each) for number, each in children.items()))
@@ -92,9 +97,13 @@ def _html_of_all(snapshots: list[dict[str, Any]], summary: str) -> str:
     return fragment.of_process(snapshots, summary)
 
 
-def summary_of(snapshots: list[dict[str, Any]], seconds: float | None = None) -> str:
-    """At most ten lines on all functions and regions of the process, which has run for so long."""
-    return first_screen(snapshots, _core.seen_by_watch(), seconds)
+def summary_of(
+    snapshots: list[dict[str, Any]],
+    seconds: float | None = None,
+    children: Mapping[int, list[dict[str, Any]]] | None = None,
+) -> str:
+    """At most ten lines on all functions and regions of the process; the arguments are those of `explain_all`."""
+    return first_screen(snapshots, _core.seen_by_watch(), seconds, children)
 
 
 def graph(converted: _core.Function | _core.Region) -> Shown:
@@ -113,12 +122,13 @@ def stats_all() -> dict[str, Any]:
     }
 
 
-def internal_error(what: str, error: BaseException) -> None:
-    """Reports a failure of torchjanus itself to stderr, each failure once."""
+def internal_error(what: str, error: BaseException, instead: str = "") -> None:
+    """Reports a failure of torchjanus itself to stderr, each failure once. `instead`: a sentence on what happens."""
     text = f"torchjanus: internal error: {what}: {type(error).__name__}: {error}"
-    if text not in _reported:
+    if text not in _reported and sys.stderr is not None:
         _reported.add(text)
-        print(f"{text}\n  It runs eagerly instead. Please report this.", file=sys.stderr)
+        with contextlib.suppress(OSError, ValueError):  # the program has closed it
+            print(f"{text}\n  {f'{instead} ' * bool(instead)}Please report this.", file=sys.stderr)
 
 
 def _explain(snapshot: dict[str, Any], sources: Sources) -> str:

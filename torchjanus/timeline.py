@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,11 @@ _SHOWN = {
 }
 
 
+# What happens on a thread of the program only, not in the background.
+_ON_THREADS_OF_PROGRAM = ("call", "profile", "python", "graph")
+_Event = tuple[str, str, str, float, float, int]  # category, name, details, start, end, thread
+
+
 def begin() -> None:
     """From now on events are kept."""
     _core.begin_timeline(_MOST_EVENTS)
@@ -33,7 +38,7 @@ def write(file: Path, title: str) -> None:
 
     events = _core.end_timeline()
     told = {
-        "traceEvents": [*_names(title, {event[-1] for event in events}), *map(_event, events)],
+        "traceEvents": [*_names(title, events), *map(_event, events)],
         "displayTimeUnit": "ms",
         "otherData": {
             "torchjanus": __version__,
@@ -67,7 +72,7 @@ def trace(file: str | os.PathLike[str]) -> Iterator[None]:
         write(Path(file), "torchjanus")
 
 
-def _event(event: tuple[str, str, str, float, float, int]) -> dict[str, Any]:
+def _event(event: _Event) -> dict[str, Any]:
     category, name, details, start, end, thread = event
     shown = {
         "name": _SHOWN.get(category, "{}").format(name),
@@ -83,12 +88,20 @@ def _event(event: tuple[str, str, str, float, float, int]) -> dict[str, Any]:
     return {**shown, "ph": "X", "dur": (end - start) * 1e6}
 
 
-def _names(title: str, threads: set[int]) -> Iterator[dict[str, Any]]:
+def _names(title: str, events: Sequence[_Event]) -> Iterator[dict[str, Any]]:
     """Of the process and its threads."""
-    known = {each.native_id: each.name for each in threading.enumerate()}
+    known = {each.native_id: each.name for each in _python_threads()}
+    of_program = {event[-1] for event in events if event[0] in _ON_THREADS_OF_PROGRAM}
     yield _name("process_name", os.getpid(), title)
-    for thread in sorted(threads):
-        yield _name("thread_name", thread, known.get(thread, "torchjanus"))
+    for thread in sorted({event[-1] for event in events}):
+        other = "thread that has ended" if thread in of_program else "torchjanus"
+        yield _name("thread_name", thread, known.get(thread, other))
+
+
+def _python_threads() -> list[threading.Thread]:
+    """Those that live last, as the system gives numbers of ended ones to others; of ended ones, what somebody holds."""
+    ended = list(getattr(threading, "_dangling", ()))
+    return [*ended, *threading.enumerate()]
 
 
 def _name(kind: str, thread: int, name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import co_execution, installed, line_marks, reasons, text_report, totals
 from ..snapshots import Snapshot, cuts, leaves, speed, was_called
-from ..source_text import Sources
+from ..source_text import Sources, printable
 
 _MOST_LLVM = 4 << 20  # characters of all kernels; beyond it, only what heads them: the loop nests
 _COUNTERS = (
@@ -29,7 +29,12 @@ class MarkedFile:
 
     @property
     def is_own(self) -> bool:
-        return not self.path.startswith(installed.ALL)
+        return is_own(self.path)
+
+
+def is_own(path: str) -> bool:
+    """Whether a file is the program's, and not installed."""
+    return not path.startswith(installed.ALL)
 
 
 @dataclass
@@ -38,8 +43,8 @@ class Collected:
     data: dict[str, Any]
 
 
-def collect(snapshots: Iterable[Snapshot]) -> Collected:
-    """All that the page shows of these."""
+def collect(snapshots: Iterable[Snapshot], program: str | None = None) -> Collected:
+    """All that the page shows of these. `program`: a file that is shown even if nothing is told of it."""
     told = [each for each in snapshots if was_called(each) or each["reasons"]]
     told.sort(key=totals.time_of, reverse=True)
     files, texts = _Files(), _Texts()
@@ -47,6 +52,8 @@ def collect(snapshots: Iterable[Snapshot]) -> Collected:
     # The mark of a line is that of the function that takes most time, of those that it belongs to.
     for number, each in reversed(list(enumerate(told))):
         files.add_marks(number, each)
+    if program is not None and is_own(program):
+        files.number(program)
     codes = {reason["code"] for each in told for reason in _all_reasons(each)}
     data = {
         "files": [{"name": each.name, "path": each.path} for each in files.shown],
@@ -71,7 +78,8 @@ class _Files:
     def number(self, path: str) -> int:
         if path not in self._numbers:
             self._numbers[path] = len(self.shown)
-            self.shown.append(MarkedFile(path, self._name(path), self._sources[path].lines))
+            shown = printable(path)
+            self.shown.append(MarkedFile(shown, self._name(shown), self._sources[path].lines))
             self.told.append({})
         return self._numbers[path]
 
@@ -235,7 +243,7 @@ def _graph(entry: dict[str, Any], files: _Files, texts: _Texts) -> dict[str, Any
 def _add_seconds(rows: list[tuple[str, int, float]], whole: float, files: _Files) -> None:
     """Divides what all runs of a graph took as those were that were timed."""
     timed = sum(seconds for _, _, seconds in rows)
-    for file, line, seconds in rows:
+    for file, line, seconds in rows if timed else ():
         files.add_seconds(file, line, seconds / timed * whole)
 
 

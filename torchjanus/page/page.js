@@ -105,10 +105,10 @@ function showLine(place) {
       h("ul", { class: "notes" }, notes.map((each) => h("li", {}, each))),
     ]),
     timeAt(place),
-    told.length ? "" : h("p", { class: "faint" }, "No part of a function or loop that was converted."),
+    told.length ? "" : h("p", { class: "faint" }, `No part of a function or loop that was converted${data.processes.length ? " in this process" : ""}.`),
     section("Why not", whyNot(place, told)),
     section("Shapes and dtypes", valueTable(atLine(place).values)),
-    section("Assumed of names here", assumedOf(place)),
+    section("Assumed of names here", assumedOf(place, new Set(told.map(([f]) => f)))),
     section("Became", kernelsAt(place)),
   );
 }
@@ -189,11 +189,11 @@ function valueTable(entries) {
 }
 
 const MOST_ASSUMED = 10;
-/** Assumptions that begin with a name which the line's code has. */
-function assumedOf(place) {
+/** Assumptions that begin with a name which the line's code has, of the functions that the line belongs to. */
+function assumedOf(place, functions) {
   const code = [...(lineElement(place)?.lastChild.childNodes ?? [])].filter((each) => !each.matches?.(".c, .s"));
   const names = new Set(code.map((each) => each.textContent).join(" ").match(/[A-Za-z_]\w*/g) ?? []);
-  const told = new Set(graphs.flatMap((graph) => graph.assumptions)
+  const told = new Set(graphs.filter((graph) => functions.has(graph.f)).flatMap((graph) => graph.assumptions)
     .filter((each) => names.has(/^(?:len\(|the keys of )?([A-Za-z_]\w*)/.exec(each)?.[1])));
   const list = (some) => h("ul", { class: "plain mono" }, some.map((each) => h("li", {}, each)));
   const shortest = [...told].sort((one, other) => one.length - other.length);
@@ -349,16 +349,21 @@ function strip(cells, each) {
     const up = paces[i] ? y(paces[i]) : height - bottom - 6;
     const calls = cell.calls === 1 ? `call ${cell.first}` : `calls ${cell.first} to ${cell.first + cell.calls - 1}`;
     const made = cell.generated ? `, ${plural(cell.generated, "graph")} made` : "";
+    const middle = left + (i + 0.5) * step;
     const relaxed = cell.relaxations ? `, ${plural(cell.relaxations, "relaxation")}` : "";
     return [
       s("rect", { x: left + i * step, y: up, width: Math.max(step - 1, 1), height: height - bottom - up, fill: `var(${colour})` },
         s("title", {}, `${calls}: ${label}${paces[i] ? `, ${duration(paces[i])} each` : ""}${made}${relaxed}, ${duration(cell.at)} after the first`)),
-      cell.generated ? s("path", { d: `M${left + (i + 0.5) * step - 4} 2h8l-4 7z`, fill: "var(--text)" }) : "",
+      cell.generated ? s("path", { d: `M${middle - 4} 2h8l-4 7z`, fill: "var(--text)" }) : "",
+      cell.relaxations ? s("path", { class: "relaxed", d: `M${middle + (cell.generated ? 8 : 0)} 1l4 4-4 4-4-4z`, fill: "none", stroke: "var(--text)" }) : "",
     ];
   });
-  const ticks = [Math.max(...all), Math.min(...all)].map((ms) =>
+  const longest = Math.max(...all), shortest = Math.min(...all);
+  const ticks = [longest, ...(y(shortest) - y(longest) > 12 ? [shortest] : [])].map((ms) =>
     s("text", { class: "axis", x: left - 6, y: y(ms) + 4, "text-anchor": "end" }, duration(ms)));
   const last = cells.at(-1);
+  const signs = [["generated", "▾ graph made"], ["relaxations", "◇ assumption relaxed"]]
+    .filter(([what]) => cells.some((cell) => cell[what])).map(([, sign]) => `${sign}; `).join("");
   const summary = KINDS.filter(([, label]) => used.has(label)).map(([, label]) => label).join(", ");
   return [
     s("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Time of calls 1 to ${last.first + last.calls - 1}: ${summary}` },
@@ -366,10 +371,10 @@ function strip(cells, each) {
       eager ? s("line", { class: "eager", x1: left, x2: width, y1: y(eager), y2: y(eager) }) : "",
       eager ? s("text", { class: "axis", x: width, y: y(eager) - 3, "text-anchor": "end" }, `eager: ${duration(eager)}`) : "",
       s("text", { class: "axis", x: left, y: height - 5 }, "call 1"),
-      s("text", { class: "axis", x: left + cells.length * step, y: height - 5, "text-anchor": cells.length > 12 ? "end" : "start" },
+      s("text", { class: "axis", x: left + Math.max(cells.length * step, 44), y: height - 5, "text-anchor": cells.length > 12 ? "end" : "start" },
         `call ${last.first}, after ${duration(last.at)}`)),
     h("p", { class: "key" }, KINDS.filter(([, label]) => used.has(label)).map(([, label, colour]) =>
-      h("span", { style: `--colour:var(${colour})` }, label)), h("small", {}, "▾ graph made; height: time of a call, logarithmic")),
+      h("span", { style: `--colour:var(${colour})` }, label)), h("small", {}, `${signs}height: time of a call, logarithmic`)),
   ];
 }
 
@@ -457,14 +462,24 @@ function showOverview() {
   show(
     h("h2", {}, "The run"),
     summary(),
-    section("What was found", h("ul", { class: "plain overview" }, data.functions.map((each, f) =>
-      h("li", {}, h("a", { href: `#function:${f}` }, each.name), `: ${each.says}`)))),
+    section("What was found", data.functions.length ? h("ul", { class: "plain overview" }, data.functions.map((each, f) =>
+      h("li", {}, h("a", { href: `#function:${f}` }, each.name), `: ${each.says}`))) : ""),
+    section("Processes that it started", processes()),
     section("Keys", h("ul", { class: "plain overview" },
       [["/", "search"], ["↑ ↓", "go from line to line, once the source has the focus"], ["Enter", "show the line's details"],
-        ["n p", "the next and last line that is not in a graph"], ["Esc", "close the details"]]
+        ["n p", "the next line that is not in a graph, and the one before"], ["Esc", "close the details"]]
         .map(([keys, what]) => h("li", {}, keys.split(" ").flatMap((key) => [h("kbd", {}, key), " "]), what)))),
     h("p", { class: "faint" }, `torchjanus ${data.version}`),
   );
+}
+
+/** Only counters are known of them. */
+function processes() {
+  return data.processes.length ? [
+    h("p", { class: "faint" }, `Lines and graphs on this page are those of the program's first process, not of the ${plural(data.processes.length, "process", "processes")} it started. --stats FILE writes the counters of each to FILE.<its number>.`),
+    h("ul", { class: "plain overview processes" }, data.processes.map((each) => h("li", {}, each.says,
+      h("ul", { class: "notes" }, each.functions.map((line) => h("li", {}, line)))))),
+  ] : [];
 }
 
 /** The ten lines; those that are set in are about the first one. */
@@ -516,15 +531,21 @@ function choose(element, scrolls) {
   if (scrolls) chosen?.scrollIntoView({ block: isNarrow.matches ? "start" : "center", inline: "start" });
 }
 
+/** What the address asks for; one that somebody wrote by hand may not be encoded. */
+function asked() {
+  const text = location.hash.slice(1);
+  try { return decodeURIComponent(text); } catch { return text; }
+}
+
 function follow() {
-  const name = decodeURIComponent(location.hash.slice(1));
-  const asked = /^function:(\d+)(?::(\d+))?$/.exec(name);
-  for (const each of document.querySelectorAll("nav a")) each.classList.toggle("on", !!asked && each.hash === `#function:${asked[1]}`);
+  const name = asked();
+  const number = /^function:(\d+)(?::(\d+))?$/.exec(name);
+  for (const each of document.querySelectorAll("nav a")) each.classList.toggle("on", !!number && each.hash === `#function:${number[1]}`);
   found.hidden = true;
-  if (asked && data.functions[asked[1]]) {
-    const each = data.functions[asked[1]];
+  if (number && data.functions[number[1]]) {
+    const each = data.functions[number[1]];
     choose(lineElement([each.file, each.line]), true);
-    return showFunction(Number(asked[1]), Number(asked[2] ?? 0));
+    return showFunction(Number(number[1]), Number(number[2] ?? 0));
   }
   const place = placeOf(name);
   if (!place) {

@@ -5,6 +5,7 @@ import keyword
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from urllib.parse import quote
 
 from .data import MarkedFile
 
@@ -21,6 +22,7 @@ CLASSES = {
 }
 LABELS = {"not taken": "not run"}
 _BLOCK = 50  # lines
+_SAFE = "/:;,?@&=+$-_.!~*()#"  # in an address, as JavaScript's encodeURI has it
 _TOKEN = re.compile(
     r"(?P<comment>\#[^\n]*)"
     r"|(?P<string>(?i:[rbfu]{0,2})(?:'''.*?(?:'''|\Z)|\"\"\".*?(?:\"\"\"|\Z)"
@@ -97,9 +99,10 @@ def _runs(numbers: list[int]) -> Iterator[list[int]]:
 def _line(name: str, number: int, mark: str, begins: bool, share: str, text: str) -> str:
     label = f"<b>{LABELS.get(mark, mark)}</b>" if mark and begins else "<b></b>"
     place = f"{name}:{number}"
+    address = html.escape(quote(html.unescape(place), safe=_SAFE))
     return (
         f'<div class="l {CLASSES.get(mark, "")}" id="{place}">'
-        f'<a href="#{place}" tabindex="-1">{number}</a>{label}{share}<code>{text}</code></div>'
+        f'<a href="#{address}" tabindex="-1">{number}</a>{label}{share}<code>{text}</code></div>'
     )
 
 

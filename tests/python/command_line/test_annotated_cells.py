@@ -222,6 +222,31 @@ def test_shell_is_left_as_it_was():
     assert not done.success
 
 
+def marks_of(report):
+    """Marks and texts of a report's lines."""
+    return re.findall(r"(?m)^ *([a-z][a-z ]*?)? +(\d+) \| ?(.*)$", report["text/plain"])
+
+
+def test_empty_lines_before_the_magic_are_not_counted(cells):
+    _, _, (plain,) = cells.run(TRAINING, magic=MAGIC)
+    done, _, (report,) = cells.run(TRAINING, magic=f"\n  \n{MAGIC}")
+    assert done.success and marks_of(report) == marks_of(plain)
+    assert ("graph", "4", "    loss = F.cross_entropy(model(x), y)") in marks_of(report)
+
+
+def test_cell_that_runs_another_one_has_its_report(cells):
+    cells.run("def doubled(v): return (v * 2).tanh()\n    doubled = torchjanus.function(doubled)")
+    text = "[doubled(x) for _ in range(6)]\n    print('captured')"
+    done, printed, (report,) = cells.run(text, magic=MAGIC + "%%capture out\n")
+    assert done.success and "captured" not in printed
+    assert cells.value("out.stdout") == "captured\n" and not cells.value("out.outputs")
+    assert "doubled: runs as a graph; 3 of 6 calls as a graph" in report["text/plain"]
+    _, _, (report,) = cells.run("get_ipython().run_cell('doubled(x)')", magic=MAGIC)
+    assert "1 of 1 calls ran as graphs" in report["text/plain"]
+    assert cells.run("", magic=MAGIC)[2][0]["text/plain"].startswith("this cell")
+    assert cells.run(" ")[2] == cells.run("1")[2] == []
+
+
 def test_first_line_only_is_taken_as_the_magic():
     as_line = annotated_cell.as_line_magic
     assert as_line(["%%torchjanus\n", "1\n"]) == ["%torchjanus\n", "1\n"]
@@ -254,6 +279,26 @@ def test_module_shows_itself_once_converted(cells):
     assert "Sequential (module)" in data["text/html"]
     assert data["text/plain"].startswith("Sequential(\n")
     assert "_repr_html_" not in vars(cells.value("model"))
+
+
+def test_what_the_program_shows_of_its_modules_stays(cells):
+    cells.run("""
+    class Shown(nn.Module):
+        def _repr_html_(self): return "<b>mine</b>"
+        def forward(self, v): return (v * 2).tanh()
+    shown = torchjanus.function(Shown())
+    [shown(x) for _ in range(6)]
+    """)
+    html_of = cells.shell.display_formatter.formatters["text/html"]
+    assert html_of(cells.value("shown")) == "<b>mine</b>"
+    assert cells.value("torchjanus.stats(shown)['hits']") == 3
+    torchjanus.unload_ipython_extension(cells.shell)
+    html_of.for_type(torch.nn.Module, lambda module: "<i>ours</i>")
+    cells.cell("%load_ext torchjanus")
+    assert html_of(cells.value("shown")) == html_of(cells.value("model")) == "<i>ours</i>"
+    html_of.for_type(torch.nn.Module, lambda module: "<i>later</i>")
+    torchjanus.unload_ipython_extension(cells.shell)
+    assert html_of(cells.value("model")) == "<i>later</i>"
 
 
 def test_explained_text_is_a_text_still():

@@ -15,6 +15,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 from tensorboard.compat.proto.graph_pb2 import GraphDef
 
+import torch
+import torchjanus
 from torchjanus import event_files, graph_def
 from torchjanus.source_text import Sources
 
@@ -203,3 +205,25 @@ def test_values_flow_through_blocks():
     assert nodes["step/add"].inputs == ["step/for/c", "step/model.py/code/line_7/mm"]
     assert nodes["step/return"].inputs == ["step/fused", "step/for"]
     assert graph_def.legal("train, loop at line 3") == "train_loop_at_line_3"
+
+
+def test_names_of_any_script_are_kept_apart(tmp_path):
+    @torchjanus.function
+    def прямой(x):
+        return (x * 2).tanh()
+
+    @torchjanus.function
+    def обратный(x):
+        return (x * 3).tanh()
+
+    for _ in range(6):
+        прямой(torch.ones(3))
+        обратный(torch.ones(3))
+    told = [прямой._details(), обратный._details()]
+    alike = [{**each, "name": name} for each, name in zip(told, ("f g", "f(g"))]
+    event_files.write(tmp_path, [*told, *alike])
+    names = [each.name for each in EventAccumulator(str(tmp_path)).Reload().Graph().node]
+    assert len(set(names)) == len(names) > 4
+    scopes = list(dict.fromkeys(name.split("/")[0] for name in names))
+    assert [scope.rpartition(".")[2] for scope in scopes[:2]] == ["прямой", "обратный"]
+    assert scopes[2:] == ["f_g", "f_g_1"]

@@ -151,6 +151,26 @@ def test_forked_process_leaves_the_view_alone(program):
     assert code == 0 and shown.count("\x1b[r") == 1
 
 
+def test_terminal_that_is_closed_changes_nothing(tmp_path):
+    waiting = "while not os.path.exists('closed'):\n    time.sleep(0.05)\ntime.sleep(0.6)\n"
+    (tmp_path / "program.py").write_text(f"import os, time\n{waiting}raise SystemExit(7)\n")
+    master, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "torchjanus", "run", "--live", "--explain", "--report", "r.html", "program.py"],
+        cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=terminal,
+        env={**os.environ, "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(terminal)
+    shown = b""
+    while b"no function or loop" not in shown:
+        shown += os.read(master, 65536)
+    os.close(master)
+    (tmp_path / "closed").write_text("")
+    assert (process.communicate(timeout=120)[0], process.returncode) == (b"", 7)
+    assert (tmp_path / "r.html").stat().st_size > 0
+
+
 def test_one_rank_shows_it(monkeypatch):
     monkeypatch.setattr(live, "begin", lambda title: title)
     options = command_line.parser().parse_args(["run", "--live", "program.py"])

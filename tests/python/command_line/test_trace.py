@@ -123,7 +123,14 @@ def test_kernels_are_named_by_operators_and_line(told):
 
 def test_background_work_has_a_thread_of_its_own(told):
     (main,) = {each["tid"] for each in spans(told, "call")}
-    assert main not in {each["tid"] for each in spans(told, "background")}
+    background = {each["tid"] for each in spans(told, "background")}
+    assert main not in background
+    names = {
+        each["tid"]: each["args"]["name"]
+        for each in told["traceEvents"]
+        if each["name"] == "thread_name"
+    }
+    assert {names[each] for each in background} == {"torchjanus"}
 
 
 def test_trace_in_a_program(tmp_path):
@@ -143,6 +150,25 @@ def test_trace_in_a_program(tmp_path):
     assert [each["name"] for each in spans(told, "call")] == [f.__qualname__] * 2
     assert len({each["tid"] for each in spans(told, "call")}) == 2
     assert _core.end_timeline() == []
+
+
+def test_threads_that_have_ended_are_the_programs(tmp_path):
+    @torchjanus.function
+    def f(x):
+        return (x * 2).relu()
+
+    for _ in range(5):
+        f(torch.ones(3))
+    with torchjanus.trace(tmp_path / "out.json"):
+        held = threading.Thread(target=f, args=(torch.ones(3),), name="held")
+        let_go = threading.Thread(target=f, args=(torch.ones(3),), name="let go")
+        for each in (held, let_go):
+            each.start()
+            each.join()
+        del each, let_go
+    told = json.loads((tmp_path / "out.json").read_text())
+    names = {each["args"]["name"] for each in told["traceEvents"] if each["name"] == "thread_name"}
+    assert names == {"held", "thread that has ended"} and f.stats()["hits"] >= 4
 
 
 def test_no_more_events_are_kept_than_asked_for():

@@ -66,45 +66,76 @@ def run(script, *arguments):
     return done.stdout
 
 
-def is_shown(page, folder):
-    """In a browser, without complaints, in both widths."""
-    if chromium() is None:
-        return
-    with Browser(folder / "chromium") as browser:
-        for width in (1280, 400):
-            browser.size(width)
-            browser.open(page, "")
-            assert browser.run("document.documentElement.scrollWidth") <= width
-        assert browser.complaints() == []
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """What it prints, and its folder."""
+    if not DATA.exists():
+        pytest.skip("no dataset-fashion-mnist")
+    folder = tmp_path_factory.mktemp("demo")
+    return run("examples/demo.py", "--images", "2000", "--output", folder / "demo"), folder / "demo"
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="no dataset-fashion-mnist")
-def test_demo_writes_both_curves_and_the_report(tmp_path):
-    printed = run("examples/demo.py", "--images", "2000", "--output", tmp_path / "demo")
+@pytest.fixture(scope="module")
+def showcase(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("showcase")
+    arguments = ("a3c", "--quick", "--systems", "eager", "torchjanus", "--output", folder)
+    return run("benchmarks/showcase.py", *arguments), folder
+
+
+def test_demo_writes_both_curves_and_the_report(demo):
+    printed, folder = demo
     assert "x eager" in printed and "demo/index.html" in printed.replace("\n", "")
-    page = (tmp_path / "demo" / "index.html").read_text()
+    page = (folder / "index.html").read_text()
     assert page.count("<polyline") == 2 and 'href="report.html"' in page
     assert "<td>test accuracy</td>" in page
-    assert "lenet.py" in (tmp_path / "demo" / "report.html").read_text()
-    is_shown(tmp_path / "demo" / "index.html", tmp_path)
+    assert "lenet.py" in (folder / "report.html").read_text()
 
 
-def test_showcase_trains_by_turns_and_writes_a_page(tmp_path):
-    arguments = (
-        "a3c",
-        "--quick",
-        "--systems",
-        "eager",
-        "torchjanus",
-        "--output",
-        tmp_path / "show",
-    )
-    printed = run("benchmarks/showcase.py", *arguments)
+def test_showcase_trains_by_turns_and_writes_a_page(showcase):
+    printed, folder = showcase
     assert "A3C on CartPole" in printed and printed.count("done") >= 2
-    page = (tmp_path / "show" / "index.html").read_text()
+    page = (folder / "index.html").read_text()
     assert page.count("<polyline") == 2 and 'href="a3c.html"' in page
-    assert "update" in (tmp_path / "show" / "a3c.html").read_text()
-    is_shown(tmp_path / "show" / "index.html", tmp_path)
+    assert "update" in (folder / "a3c.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if chromium() is None:
+        pytest.skip("no chromium")
+    with Browser(tmp_path_factory.mktemp("chromium")) as opened:
+        yield opened
+
+
+SMALLEST_TEXT = """
+Math.min(...[...document.querySelectorAll("svg text")].map((each) => each.getBoundingClientRect().height))
+"""
+
+
+@pytest.mark.parametrize("name", ["demo", "showcase"])
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_page_is_shown_without_complaints_fits_and_has_contrast(
+    browser, request, name, width, scheme
+):
+    _, folder = request.getfixturevalue(name)
+    browser.size(width)
+    browser.scheme(scheme)
+    browser.open(folder / "index.html")
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run(SMALLEST_TEXT) >= 10
+    assert browser.low_contrasts() == []
+    browser.press("Tab")
+    for _ in range(4):  # what scrolls to the side comes first
+        if browser.run("document.activeElement.tagName") != "A":
+            browser.press("Tab")
+    report = browser.run("document.activeElement.getAttribute('href')")
+    assert (folder / report).exists()
+    browser.press("Enter", "\r")
+    browser.run("new Promise((done) => setTimeout(done, 300))")
+    assert browser.run("document.querySelector('aside h2').textContent") == "The run"
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.complaints() == []
 
 
 def test_terminal_curves_reach_the_corners(monkeypatch):

@@ -15,6 +15,34 @@ def chromium():
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+_LOW_CONTRASTS = """
+(() => {
+  const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (element) => {
+    for (; element; element = element.parentElement) {
+      const colour = channels(getComputedStyle(element).backgroundColor);
+      if (colour.length === 3 || colour[3] === 1) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const low = new Set();
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    const text = texts.currentNode.data.trim();
+    if (!text || !element.checkVisibility() || element.closest("script, noscript, style")) continue;
+    const style = getComputedStyle(element);
+    const [one, other] = [light(channels(element.closest("svg") ? style.fill : style.color)), light(behind(element))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 4.5) low.add(`${element.tagName} ${ratio.toFixed(2)} ${text.slice(0, 20)}`);
+  }
+  return [...low];
+})()
+"""
+
+
 class Browser:
     """One page of a browser, as a context manager."""
 
@@ -113,6 +141,10 @@ class Browser:
         if "exceptionDetails" in told:
             raise RuntimeError(told["exceptionDetails"])
         return told["result"].get("value")
+
+    def low_contrasts(self):
+        """Texts whose contrast to what is behind them is below 4.5."""
+        return self.run(_LOW_CONTRASTS)
 
     def press(self, key, text=""):
         for kind in ("keyDown", "keyUp"):
