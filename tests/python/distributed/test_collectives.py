@@ -73,9 +73,8 @@ FUNCTIONS = {
 }
 # By other reasons than that they communicate.
 OTHERWISE = {
-    "operators_of_the_program": "rank_collectives::total (written in Python, so it may communicate)",
+    "operators_of_the_program": "rank_collectives::total.default (written in Python, so it may communicate)",
     "checkpointed": "a checkpoint of a function that changes, draws or sends something",
-    "in_hooks_of_two_leaves": "a leaf (what it does shows when it runs)",
 }
 # The gradient ends in the graph.
 WITH_BACKWARD = ["averaged_gradients", "with_a_gradient", "in_a_backward", "in_a_hook"]

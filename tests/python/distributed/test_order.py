@@ -21,6 +21,7 @@ OF_WRAPPER = {  # why the wrapper is not called in a graph
 }
 REASONS = {each: f"DistributedDataParallel ({why})" for each, why in OF_WRAPPER.items()} | {
     "a_hook_beside_a_function": "backward() (in a hook, and in another one or a Function)",
+    "hooks_of_two_leaves": "a leaf (what it does shows when it runs) has a hook",
     "within_a_checkpoint": "a checkpoint of a function that changes, draws or sends something",
     "a_group_that_compares_shapes": "ProcessGroup.allgather (of a group that compares shapes",
 }

@@ -532,23 +532,6 @@ def nothing_in_flight_with_others(p, x):
     return (y * z * p).sum() + none.sum() + again.sum()
 
 
-@collective
-def in_hooks_of_two_leaves(p, x):
-    one, other = (x.clone().requires_grad_() for _ in range(2))
-    for each in (one, other):
-        each.register_hook(share)
-    (one * other * p).sum().backward()
-    found = one.grad * other.grad
-    p.grad = None
-    return found.sum()
-
-
-def share(gradient):
-    gradient = gradient.clone()
-    dist.all_reduce(gradient)
-    return gradient
-
-
 PENDING: list[Any] = []
 
 

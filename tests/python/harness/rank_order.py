@@ -99,6 +99,22 @@ def a_hook_beside_a_function(convert):
     return lambda number: [take(torch.randn(4))]
 
 
+@program
+def hooks_of_two_leaves(convert):
+    net = nn.Linear(6, 3)
+    for p in net.parameters():
+        p.register_hook(summed)
+
+    def step(x):
+        net.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        return loss.detach()
+
+    take = convert(step)
+    return lambda number: [take(torch.randn(5, 6)), *(p.grad for p in net.parameters())]
+
+
 class Centred(nn.Module):
     """Without a buffer when it is wrapped."""
 
