@@ -44,6 +44,12 @@ def test_in_a_graph(found, name):
         assert not each["reasons"] and not any(each["apart"]), each
 
 
+def test_a_group_that_is_kept_when_its_name_is_given_again(ranks):
+    for each in ranks.run("rank_order:of_a_kept_group", patience=20):
+        assert each["state"] == "graph" and each["hits"] >= 8, each
+        assert each["calls of the new group"] == 0, each
+
+
 @pytest.mark.parametrize("name", REASONS)
 def test_left_to_python(found, name):
     for each in found[name]:

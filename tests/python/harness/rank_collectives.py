@@ -96,6 +96,30 @@ def all_reduce_of_integers(p, x):
 
 
 @collective
+def all_reduce_of_flags(p, x):
+    """Their sum leaves bytes that are neither 0 nor 1."""
+    flag, other = x > -10, x > -10
+    dist.all_reduce(flag)
+    dist.all_reduce(other)
+    return (torch.where(flag, x, -x) * (flag & other) * p).sum()
+
+
+@collective
+def all_reduce_of_flags_as_numbers(p, x):
+    flag = x > -10
+    dist.all_reduce(flag)
+    return (flag.double() * p + (~flag).double()).sum()
+
+
+@collective
+def all_reduce_of_small_integers(p, x):
+    small, byte = (x.abs() * 0 + 100).to(torch.int8), (x * 0 + 200).to(torch.uint8)
+    dist.all_reduce(small)
+    dist.all_reduce(byte)
+    return (small.double() * p + byte.double()).sum()
+
+
+@collective
 def all_reduce_of_a_transposed_tensor(p, x):
     y = (x.view(2, 3) * 2).t().contiguous().t()
     dist.all_reduce(y)

@@ -1,6 +1,7 @@
 """Steps with DistributedDataParallel in which it is easy to make other collectives than eager, or in another order. Each
 rank (ranks.py) takes them eagerly, then converted; the ranks begin to run graphs at different steps."""
 
+import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -304,6 +305,29 @@ def a_group_that_compares_shapes(convert):
 
     take = convert(step)
     return lambda number: [take(torch.randn(2, 3))]
+
+
+def of_a_kept_group() -> dict[str, Any]:
+    """A group that the program keeps is not the one that has its name now."""
+    rank, kept = dist.get_rank(), dist.group.WORLD
+
+    def total(x):
+        y = x * 2
+        kept.allreduce([y]).wait()
+        return y
+
+    take = torchjanus.function(total)
+    expected = [total(torch.ones(3) * number) for number in range(STEPS)]
+    for number in range(8):
+        torch.testing.assert_close(take(torch.ones(3) * number), expected[number])
+    path = [tempfile.mktemp()]
+    dist.broadcast_object_list(path, 0)
+    dist.destroy_process_group()
+    dist.init_process_group("gloo", store=dist.FileStore(path[0], 2), rank=rank, world_size=2)
+    for number in range(8, STEPS):
+        torch.testing.assert_close(take(torch.ones(3) * number), expected[number])
+    told = _brief(torchjanus.stats(take))
+    return told | {"calls of the new group": dist.group.WORLD._get_sequence_number_for_group()}
 
 
 def taken(name: str, convert: Convert) -> tuple[list[list[torch.Tensor]], list[bool]]:
