@@ -315,8 +315,7 @@ class ReduceScatter final : public ProgramCollective {
 class BroadcastBuffers final : public execute::Operation {
  public:
   explicit BroadcastBuffers(const graph::Node& node)
-      : group_(node),
-        bytes_(static_cast<size_t>(node.attributes.get<int64_t>("bytes"))) {}
+      : group_(node), bytes_(static_cast<size_t>(node.attributes.get<int64_t>("bytes"))) {}
   bool can_run_into() const override { return true; }
 
   void run(const Operands& operands) override {
@@ -332,9 +331,7 @@ class BroadcastBuffers final : public execute::Operation {
       out->copy_(*buffer);
       buffers.push_back(same_memory(*out));
     }
-    communicate([&] {
-      c10d::broadcast_coalesced(group_.get(), buffers, bytes_, 0);
-    });
+    communicate([&] { c10d::broadcast_coalesced(group_.get(), buffers, bytes_, 0); });
   }
 
  private:

@@ -40,11 +40,13 @@ Value run_hooks(Interpreter& interpreter, const std::vector<Value>& hooks, Value
 
 namespace {
 
-/// Collectives that a backward() makes in the program's own code: the engine's order of Functions is
-/// that in which they were called, but a hook's place is that of its tensor.
+/// Collectives that a backward() makes in the program's own code: the engine's order of Functions
+/// is that in which they were called, but a hook's place is that of its tensor.
 class CollectivesInOrder {
  public:
-  explicit CollectivesInOrder(Interpreter& interpreter) : interpreter_(interpreter) { note_nodes(); }
+  explicit CollectivesInOrder(Interpreter& interpreter) : interpreter_(interpreter) {
+    note_nodes();
+  }
 
   /// The program's code of this record has run.
   void note(const CustomGradient& record) {
@@ -52,10 +54,9 @@ class CollectivesInOrder {
     const size_t begin = nodes_;
     note_nodes();
     const auto& nodes = block_->nodes;
-    if (block_ != before || std::none_of(nodes.begin() + static_cast<std::ptrdiff_t>(begin),
-                                         nodes.end(), [](const graph::Node* node) {
-                                           return ops::begins_collective(*node);
-                                         }))
+    if (block_ != before ||
+        std::none_of(nodes.begin() + static_cast<std::ptrdiff_t>(begin), nodes.end(),
+                     [](const graph::Node* node) { return ops::begins_collective(*node); }))
       return;
     ++count_;
     has_hook_ |= record.is_hook;

@@ -44,8 +44,9 @@ bool is_written_in_python(const Interpreter& interpreter, std::string_view opera
   static PyObject* const kernels = imported("torch.library._impls");
   if (kernels == nullptr || !PyAnySet_Check(kernels)) return false;
   const size_t space = operator_name.find("::");
-  const std::string path = cat(operator_name.substr(0, space), "/",
-                               operator_name.substr(space + 2, operator_name.rfind('.') - space - 2));
+  const std::string path =
+      cat(operator_name.substr(0, space), "/",
+          operator_name.substr(space + 2, operator_name.rfind('.') - space - 2));
   const Object all = interpreter.must(PySequence_List(kernels));
   for (const Object& each : python::elements(all.get())) {
     const std::string kernel = text_of(each.get());  // "space/name.overload/key"

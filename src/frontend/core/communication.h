@@ -17,8 +17,8 @@ class Interpreter;
 /// only computes.
 bool is_communication(std::string_view operator_name);
 
-/// Whether the operator is the program's own, with a kernel in Python (torch.library). The schema of
-/// one that communicates says that it only computes.
+/// Whether the operator is the program's own, with a kernel in Python (torch.library). The schema
+/// of one that communicates says that it only computes.
 bool is_written_in_python(const Interpreter& interpreter, std::string_view operator_name);
 
 /// Refuses to show the class if it stands for one of torch's (torchjanus.communication).

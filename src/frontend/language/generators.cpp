@@ -112,8 +112,8 @@ class SuspendedGenerator {
   Frame frame_;
   Value yielded_;
   Rest rest_;
-  size_t scopes_ = 0;     ///< how many are open around it
-  bool handles_ = false;  ///< the second half may handle an exception
+  size_t scopes_ = 0;         ///< how many are open around it
+  bool handles_ = false;      ///< the second half may handle an exception
   bool sees_errors_ = false;  ///< it does something where what it yields to fails
 };
 

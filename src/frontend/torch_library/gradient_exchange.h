@@ -39,8 +39,8 @@ void share_gradients(Interpreter& interpreter, const BackwardBegin& begin,
 /// communicates might be repeated for the sake of a gradient.
 void check_gradients_shared(Interpreter& interpreter);
 
-/// Reducers know nothing of the run. Behind it, those whose wrappers were called are told what eager
-/// would have told them last: to wait for gradients, or that all have come.
+/// Reducers know nothing of the run. Behind it, those whose wrappers were called are told what
+/// eager would have told them last: to wait for gradients, or that all have come.
 void tell_reducers(Interpreter& interpreter);
 
 }  // namespace janus::frontend

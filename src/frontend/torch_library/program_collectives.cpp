@@ -140,8 +140,7 @@ class GroupCall {
   Value gather(const Value& outputs, const Value& input, bool is_listed) {
     const auto sent = tensor_in_order(input);
     auto receivers = receivers_in_order(outputs, is_listed);
-    for (const ReceivingTensor& each : receivers)
-      require_fit(*each.tensor, *sent, is_listed);
+    for (const ReceivingTensor& each : receivers) require_fit(*each.tensor, *sent, is_listed);
     attributes_.set("size", size_);
     attributes_.set("listed", is_listed);
     begin(op::all_gather, {read(interpreter_, *sent)}, std::move(receivers),

@@ -26,7 +26,10 @@ REASONS = {each: f"DistributedDataParallel ({why})" for each, why in OF_WRAPPER.
     "a_group_that_compares_shapes": "ProcessGroup.allgather (of a group that compares shapes",
 }
 # Graphs without the step in question.
-WITH_HITS = ["a_second_buffer_that_was_registered_later", "a_hook_of_torch_that_is_registered_later"]
+WITH_HITS = [
+    "a_second_buffer_that_was_registered_later",
+    "a_hook_of_torch_that_is_registered_later",
+]
 
 
 @pytest.fixture(scope="module")

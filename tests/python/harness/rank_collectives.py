@@ -498,7 +498,9 @@ def operators_of_the_program(p, x):
 @collective
 def checkpointed(p, x):
     q = p.detach().requires_grad_()
-    y = checkpoint(lambda z: torch.tanh(Summed.apply(torch.tanh(z * q))).sin(), x, use_reentrant=False)
+    y = checkpoint(
+        lambda z: torch.tanh(Summed.apply(torch.tanh(z * q))).sin(), x, use_reentrant=False
+    )
     y.square().sum().backward()
     return q.grad.sum() * p.sum()
 

@@ -1,5 +1,5 @@
-"""Steps with DistributedDataParallel in which it is easy to make other collectives than eager, or in another order. Each
-rank (ranks.py) takes them eagerly, then converted; the ranks begin to run graphs at different steps."""
+"""Steps in which it is easy to make other collectives than eager, or in another order. Each rank (ranks.py) takes them
+eagerly, then converted; the ranks begin to run graphs at different steps."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -173,9 +173,7 @@ def an_evaluation_without_backward(convert):
 @program
 def sums_of_parameters(convert):
     """Ranks must have the same bits of them, in a graph or not."""
-    net = DistributedDataParallel(
-        nn.Sequential(nn.Linear(173, 41), nn.Tanh(), nn.Linear(41, 3))
-    )
+    net = DistributedDataParallel(nn.Sequential(nn.Linear(173, 41), nn.Tanh(), nn.Linear(41, 3)))
 
     def step(x):
         net.zero_grad()
