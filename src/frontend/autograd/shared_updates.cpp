@@ -7,14 +7,13 @@
 #include <algorithm>
 #include <set>
 
-#include "frontend/core/torch_objects.h"
+#include "frontend/core/communication.h"
 #include "ops/collectives.h"
 #include "ops/list.h"
 
 namespace janus::frontend {
 
 using graph::Node;
-using python::Object;
 using speculate::Assumption;
 using speculate::CellBinding;
 using speculate::Source;
@@ -200,28 +199,6 @@ bool is_shared_update(Interpreter& interpreter) {
   if (SumsOfParameters(generated).are_kept() && is_in_process_group(interpreter)) return true;
   return updates_parameters(generated) && may_add_up(generated.graph) &&
          is_in_process_group(interpreter);
-}
-
-PyObject* process_groups() {
-  static PyObject* const groups = imported("torch.distributed.group");
-  return groups;
-}
-
-bool is_in_process_group(Interpreter& interpreter) {
-  PyObject* const groups = process_groups();
-  if (groups == nullptr) return false;
-  const Object name = Object::steal(PyUnicode_InternFromString("WORLD"));
-  const Object world = interpreter.must(PyObject_GetAttr(groups, name.get()));
-  const Source* source = interpreter.sources().step(
-      Source::Kind::attribute,
-      interpreter.sources().root(Source::Kind::constant, Object::borrow(groups)), name);
-  const bool is_member = !world.is(Py_None);
-  if (is_member)
-    interpreter.assume(Assumption::Kind::exact_type, source,
-                       Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(world.get()))));
-  else
-    interpreter.assume(Assumption::Kind::identity, source, world);
-  return is_member;
 }
 
 }  // namespace janus::frontend

@@ -56,6 +56,28 @@ bool is_written_in_python(const Interpreter& interpreter, std::string_view opera
   return false;
 }
 
+PyObject* process_groups() {
+  static PyObject* const groups = imported("torch.distributed.group");
+  return groups;
+}
+
+bool is_in_process_group(Interpreter& interpreter) {
+  PyObject* const groups = process_groups();
+  if (groups == nullptr) return false;
+  const Object name = Object::steal(PyUnicode_InternFromString("WORLD"));
+  const Object world = interpreter.must(PyObject_GetAttr(groups, name.get()));
+  const speculate::Source* source = interpreter.sources().step(
+      speculate::Source::Kind::attribute,
+      interpreter.sources().root(speculate::Source::Kind::constant, Object::borrow(groups)), name);
+  const bool is_member = !world.is(Py_None);
+  if (is_member)
+    interpreter.assume(speculate::Assumption::Kind::exact_type, source,
+                       Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(world.get()))));
+  else
+    interpreter.assume(speculate::Assumption::Kind::identity, source, world);
+  return is_member;
+}
+
 void expect_own_class(const Frames& frames, const PyTypeObject* type) {
   static PyObject* const work = imported("torchjanus.communication.Work");
   if (reinterpret_cast<const PyObject*>(type) == work)

@@ -21,6 +21,12 @@ bool is_communication(std::string_view operator_name);
 /// of one that communicates says that it only computes.
 bool is_written_in_python(const Interpreter& interpreter, std::string_view operator_name);
 
+/// torch.distributed.group, whose WORLD is the group of the process; null: torch was built without.
+PyObject* process_groups();
+
+/// Whether the process belongs to a group of those that train together, which is assumed.
+bool is_in_process_group(Interpreter& interpreter);
+
 /// Refuses to show the class if it stands for one of torch's (torchjanus.communication).
 void expect_own_class(const Frames& frames, const PyTypeObject* type);
 

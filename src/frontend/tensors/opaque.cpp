@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "frontend/autograd/shared_updates.h"
 #include "frontend/core/autocast_state.h"
 #include "frontend/core/communication.h"
 #include "frontend/core/torch_services.h"
