@@ -34,6 +34,15 @@ void bind_reducer(nb::module_& module) {
       nb::arg("reducer"),
       "Tells a reducer that no gradients are on their way, as the end of backward() does.");
   module.def(
+      "start_waiting",
+      [](nb::handle reducer) {
+        c10d::Reducer& found = reducer_of(reducer);
+        const nb::gil_scoped_release unlocked;
+        torch::start_waiting(found);
+      },
+      nb::arg("reducer"),
+      "Tells a reducer that gradients are on their way, as the end of a forward pass does.");
+  module.def(
       "reducer_address",
       [](nb::handle reducer) { return reinterpret_cast<uintptr_t>(&reducer_of(reducer)); },
       nb::arg("reducer"), "Where the reducer of C++ is that this object stands for.");

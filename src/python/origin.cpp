@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 namespace janus::python {
 namespace {
@@ -11,21 +12,21 @@ std::string text_attribute(PyObject* object, const char* name) {
   return text && PyUnicode_Check(text.get()) ? to_string(text.get()) : std::string();
 }
 
-/// The folder of a module's file, with the last slash; empty if it has none.
-std::string folder_of(PyObject* module) {
-  std::string file = text_attribute(module, "__file__");
-  file.resize(file.find_last_of('/') + 1);
-  return file;
+/// The file of a module that is loaded; empty if there is none.
+std::string file_of(std::string_view name) {
+  const Object module = Object::steal(PyImport_GetModule(string(name).get()));
+  PyErr_Clear();
+  return module ? text_attribute(module.get(), "__file__") : std::string();
 }
 
-/// The same of a module by its name; empty if there is no such folder.
+/// Its folder, with the last slash; empty if there is no such folder.
 const std::string& folder_of(std::string_view name) {
   static auto* const known = new std::map<std::string, std::string, std::less<>>();
   const auto found = known->find(name);
   if (found != known->end()) return found->second;
-  const Object module = Object::steal(PyImport_GetModule(string(name).get()));
-  PyErr_Clear();
-  return known->emplace(name, module ? folder_of(module.get()) : std::string()).first->second;
+  std::string file = file_of(name);
+  file.resize(file.find_last_of('/') + 1);
+  return known->emplace(name, std::move(file)).first->second;
 }
 
 /// Installed packages lie below the folder of Python's own library, so that is not enough.
@@ -42,13 +43,19 @@ bool is_of_python(std::string_view module) {
   return found;
 }
 
-/// Follows decorators to what they wrap: Python's own may stand before the library's code.
+/// contextlib, and `deprecated` of typing_extensions.
+bool has_decorators(const std::string& file) {
+  static const auto* const extensions = new std::string(file_of("typing_extensions"));
+  return file == *extensions || lies_in(file, folder_of("contextlib"));
+}
+
+/// Follows decorators to what they wrap: those of others may stand before the library's code.
 bool is_made_by(PyFunctionObject* function, std::string_view library) {
   const std::string file = text_attribute(function->func_code, "co_filename");
   const Object inner = try_attribute(reinterpret_cast<PyObject*>(function), "__wrapped__");
   const bool is_outer = inner && PyFunction_Check(inner.get());
   const bool is_own = file.starts_with("<frozen ") || lies_in(file, folder_of(library)) ||
-                      (is_outer && lies_in(file, folder_of("contextlib")));
+                      (is_outer && has_decorators(file));
   return is_own && (!inner || python::is_made_by(inner.get(), library));
 }
 

@@ -423,6 +423,9 @@ std::optional<Reason> Entry::finalizer_in_the_way(std::span<const python::Object
 std::optional<Reason> Entry::reducer_in_the_way() const {
   const TensorAccess& access = tensor_access();
   for (const auto& [reducer, must_not_wait] : reducers_) {
+    if (access.has_communication_hook(reducer))
+      return Reason{
+          ReasonCode::communication, "DistributedDataParallel (with a communication hook)", {}};
     if (access.is_reducing(reducer))
       return Reason{ReasonCode::communication,
                     "an earlier backward() has not shared the gradients of all parameters",

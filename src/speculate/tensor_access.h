@@ -108,6 +108,8 @@ class TensorAccess {
   virtual bool is_reducing(void* /*reducer*/) const { return false; }
   /// Whether it shares the gradients of the next backward() that runs in Python.
   virtual bool is_waiting(void* /*reducer*/) const { return false; }
+  /// Whether the program has given it a hook, which communicates in its place.
+  virtual bool has_communication_hook(void* /*reducer*/) const { return false; }
   /// Returns cached free memory to the system.
   virtual void give_back_free_memory() const {}
 };

@@ -36,6 +36,7 @@ using execute::Operands;
 
 struct StartedCollective {
   const void* memory;  ///< that is written to
+  int64_t elements;    ///< of it: a tensor without any may lie where another one begins
   std::function<void()> wait;
   at::Tensor sent;  ///< what the group reads until then, if that is other memory
 };
@@ -45,6 +46,29 @@ namespace {
 using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
 
 thread_local std::vector<StartedCollective> started;
+
+/// The group that had the name when the operation was made, as long as it is there. After
+/// destroy_process_group() names are given again, while the program may keep the old group.
+class NamedGroup {
+ public:
+  explicit NamedGroup(const graph::Node& node)
+      : name_(node.attributes.get<std::string>("group")), group_(found(name_)) {}
+
+  Group get() const {
+    const Group group = group_.lock();
+    return group ? group : c10d::resolve_process_group(name_);
+  }
+
+ private:
+  static c10::weak_intrusive_ptr<c10d::ProcessGroup> found(const std::string& name) try {
+    return c10::weak_intrusive_ptr<c10d::ProcessGroup>(c10d::resolve_process_group(name));
+  } catch (const c10::Error&) {  // the run will say so
+    return c10::weak_intrusive_ptr<c10d::ProcessGroup>(Group());
+  }
+
+  std::string name_;
+  c10::weak_intrusive_ptr<c10d::ProcessGroup> group_;
+};
 
 /// What a collective throws becomes the Python exception that eager execution raises.
 template <class Body>
@@ -82,8 +106,7 @@ void wait_silently(const StartedCollective& collective) noexcept {
 
 class AllReduceBucket final : public execute::Operation {
  public:
-  explicit AllReduceBucket(const graph::Node& node)
-      : group_(node.attributes.get<std::string>("group")) {}
+  explicit AllReduceBucket(const graph::Node& node) : group_(node) {}
   bool can_run_into() const override { return true; }
 
   void run(const Operands& operands) override {
@@ -96,7 +119,7 @@ class AllReduceBucket final : public execute::Operation {
   }
 
   void run_into(const Operands& operands) override {
-    const Group group = c10d::resolve_process_group(group_);
+    const Group group = group_.get();
     const at::Tensor factor = at::native::wrapped_scalar_tensor(1.0 / group->getSize());
     Borrowed out(operands.out(0));
     int64_t begin = 0;
@@ -109,12 +132,13 @@ class AllReduceBucket final : public execute::Operation {
     communicate([&] {
       std::vector<at::Tensor> tensors{same_memory(*out)};
       const auto future = group->allreduce(tensors)->getFuture();
-      started.push_back({out->const_data_ptr(), [future] { future->waitAndThrow(); }, {}});
+      started.push_back(
+          {out->const_data_ptr(), out->numel(), [future] { future->waitAndThrow(); }, {}});
     });
   }
 
  private:
-  std::string group_;
+  NamedGroup group_;
 };
 
 class CollectiveWait final : public execute::Operation {
@@ -134,7 +158,7 @@ class CollectiveWait final : public execute::Operation {
 
   void run_into(const Operands& operands) override {
     Borrowed received(operands.in(0));
-    wait_for(received->const_data_ptr());
+    wait_for(received->const_data_ptr(), received->numel());
     const at::Tensor flat = received->view({-1});
     int64_t begin = 0;
     for (size_t i = 0; i < sizes_.size(); ++i) {
@@ -145,8 +169,10 @@ class CollectiveWait final : public execute::Operation {
   }
 
  private:
-  static void wait_for(const void* memory) {
-    const auto found = std::ranges::find(started, memory, &StartedCollective::memory);
+  static void wait_for(const void* memory, int64_t elements) {
+    const auto found = std::ranges::find_if(started, [&](const StartedCollective& each) {
+      return each.memory == memory && each.elements == elements;
+    });
     TORCHJANUS_CHECK(found != started.end(), "collective_wait: nothing was started");
     const StartedCollective collective = std::move(*found);
     started.erase(found);
@@ -175,8 +201,7 @@ std::vector<at::Tensor> parts_of(const at::Tensor& flat, int64_t count) {
 class ProgramCollective : public execute::Operation {
  public:
   ProgramCollective(const graph::Node& node, const execute::SymbolLookup& symbols)
-      : group_(node.attributes.get<std::string>("group")),
-        sizes_(sizes_of(node.output()->type, symbols)) {}
+      : group_(node), sizes_(sizes_of(node.output()->type, symbols)) {}
   bool can_run_into() const override { return true; }
 
   void run(const Operands& operands) override {
@@ -194,8 +219,8 @@ class ProgramCollective : public execute::Operation {
     }
     communicate([&] {
       at::Tensor received = same_memory(*out);
-      const Work work = begin(*c10d::resolve_process_group(group_), received, sent);
-      started.push_back({out->const_data_ptr(), [work] { work->wait(); }, sent});
+      const Work work = begin(*group_.get(), received, sent);
+      started.push_back({out->const_data_ptr(), out->numel(), [work] { work->wait(); }, sent});
     });
   }
 
@@ -215,7 +240,7 @@ class ProgramCollective : public execute::Operation {
     return at::cat(parts);
   }
 
-  std::string group_;
+  NamedGroup group_;
   std::vector<int64_t> sizes_;
 };
 
@@ -290,8 +315,7 @@ class ReduceScatter final : public ProgramCollective {
 class BroadcastBuffers final : public execute::Operation {
  public:
   explicit BroadcastBuffers(const graph::Node& node)
-      : group_(node.attributes.get<std::string>("group")),
-        bytes_(static_cast<size_t>(node.attributes.get<int64_t>("bytes"))) {}
+      : group_(node), bytes_(static_cast<size_t>(node.attributes.get<int64_t>("bytes"))) {}
   bool can_run_into() const override { return true; }
 
   void run(const Operands& operands) override {
@@ -307,13 +331,11 @@ class BroadcastBuffers final : public execute::Operation {
       out->copy_(*buffer);
       buffers.push_back(same_memory(*out));
     }
-    communicate([&] {
-      c10d::broadcast_coalesced(c10d::resolve_process_group(group_), buffers, bytes_, 0);
-    });
+    communicate([&] { c10d::broadcast_coalesced(group_.get(), buffers, bytes_, 0); });
   }
 
  private:
-  std::string group_;
+  NamedGroup group_;
   size_t bytes_;
 };
 

@@ -1,7 +1,7 @@
 // See process_group.h.
 #include "torch/process_group.h"
 
-#include "frontend/autograd/shared_updates.h"
+#include "frontend/core/communication.h"
 #include "python/object.h"
 
 namespace janus::torch {

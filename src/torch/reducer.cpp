@@ -8,6 +8,14 @@ namespace janus::torch {
 
 namespace {
 
+/// What a class keeps private may be named where a template is instantiated.
+template <auto member>
+struct Opened {
+  friend bool is_hook_set(c10d::Reducer& reducer) { return reducer.*member != nullptr; }
+};
+bool is_hook_set(c10d::Reducer& reducer);
+template struct Opened<&c10d::Reducer::comm_hook_>;
+
 /// To see what classes derived from the reducer may.
 struct Open : c10d::Reducer {
   static std::mutex& mutex_of(c10d::Reducer& reducer) { return reducer.*(&Open::mutex_); }
@@ -22,6 +30,8 @@ void stop_waiting(c10d::Reducer& reducer) {
   Open::expects(reducer) = false;
 }
 
+void start_waiting(c10d::Reducer& reducer) { reducer.prepare_for_backward({}); }
+
 bool is_reducing(c10d::Reducer& reducer) {
   const std::lock_guard lock(Open::mutex_of(reducer));
   return Open::must_finish(reducer);
@@ -31,5 +41,7 @@ bool is_waiting(c10d::Reducer& reducer) {
   const std::lock_guard lock(Open::mutex_of(reducer));
   return Open::expects(reducer);
 }
+
+bool has_communication_hook(c10d::Reducer& reducer) { return is_hook_set(reducer); }
 
 }  // namespace janus::torch

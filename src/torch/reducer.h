@@ -14,11 +14,17 @@ namespace janus::torch {
 /// backward() the reducer would wait on, and take the gradients of some later step.
 void stop_waiting(c10d::Reducer& reducer);
 
+/// Gradients are on their way, as behind a forward pass whose backward() is yet to come.
+void start_waiting(c10d::Reducer& reducer);
+
 /// Whether a backward() has begun to share gradients and has not shared all: it has not reached all
 /// parameters, or has raised. The next forward pass raises then.
 bool is_reducing(c10d::Reducer& reducer);
 
 /// Whether a forward pass has told it that gradients are on their way.
 bool is_waiting(c10d::Reducer& reducer);
+
+/// Whether it has a communication hook, of Python or of torch's own.
+bool has_communication_hook(c10d::Reducer& reducer);
 
 }  // namespace janus::torch

@@ -380,6 +380,9 @@ class Access final : public speculate::TensorAccess {
   bool is_waiting(void* reducer) const override {
     return torch::is_waiting(*static_cast<c10d::Reducer*>(reducer));
   }
+  bool has_communication_hook(void* reducer) const override {
+    return torch::has_communication_hook(*static_cast<c10d::Reducer*>(reducer));
+  }
 
   void give_back_free_memory() const override { torch::give_back_free_memory(); }
 

@@ -8,6 +8,7 @@
 #include "frontend/core/grad_mode.h"
 #include "frontend/core/operations.h"
 #include "frontend/tensors/tensor.h"
+#include "ops/collectives.h"
 #include "ops/list.h"
 #include "passes/gradient/reachable.h"
 #include "passes/reach/reachability.h"
@@ -37,10 +38,53 @@ Value run_hooks(Interpreter& interpreter, const std::vector<Value>& hooks, Value
   return gradient;
 }
 
+namespace {
+
+/// Collectives that a backward() makes in the program's own code: the engine's order of Functions
+/// is that in which they were called, but a hook's place is that of its tensor.
+class CollectivesInOrder {
+ public:
+  explicit CollectivesInOrder(Interpreter& interpreter) : interpreter_(interpreter) {
+    note_nodes();
+  }
+
+  /// The program's code of this record has run.
+  void note(const CustomGradient& record) {
+    const graph::Block* const before = block_;
+    const size_t begin = nodes_;
+    note_nodes();
+    const auto& nodes = block_->nodes;
+    if (block_ != before ||
+        std::none_of(nodes.begin() + static_cast<std::ptrdiff_t>(begin), nodes.end(),
+                     [](const graph::Node* node) { return ops::begins_collective(*node); }))
+      return;
+    ++count_;
+    has_hook_ |= record.is_hook;
+    if (count_ > 1 && has_hook_)
+      interpreter_.refuse(ReasonCode::communication,
+                          "backward() (in a hook, and in another one or a Function)");
+  }
+
+ private:
+  void note_nodes() {
+    block_ = &interpreter_.builder().block();
+    nodes_ = block_->nodes.size();
+  }
+
+  Interpreter& interpreter_;
+  const graph::Block* block_ = nullptr;
+  size_t nodes_ = 0;
+  size_t count_ = 0;
+  bool has_hook_ = false;
+};
+
+}  // namespace
+
 void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*>& outputs,
                              std::vector<graph::Value*>& seeds, bool create_graph, bool retain) {
   // Each only leads to what was there before it.
   std::vector<graph::Value*> without_gradient;  // where one gave None
+  CollectivesInOrder collectives(interpreter);
   for (size_t i = interpreter.custom_gradients.size(); i-- > 0;) {
     const CustomGradient record = interpreter.custom_gradients[i];
     const std::vector<bool> reached = passes::reachable(outputs, record.outputs);
@@ -68,6 +112,7 @@ void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*
     for (const bool has_gradient : reached)
       gradients.push_back(has_gradient ? make_tensor(interpreter, given[next++], false) : nullptr);
     const std::vector<Value> results = record.backward(interpreter, gradients);
+    collectives.note(record);
     for (size_t k = 0; k < record.inputs.size(); ++k) {
       auto* gradient = as<Tensor>(results[k]);
       if (record.inputs[k] == nullptr) continue;

@@ -104,7 +104,9 @@ class SideEffectCheck {
     const bool leaves_trace =
         changes_ != interpreter_.heap.change_count() || effects_ != interpreter_.effect_count() ||
         std::any_of(nodes.begin() + static_cast<std::ptrdiff_t>(node_count_), nodes.end(),
-                    [](const graph::Node* node) { return draws(*node); });
+                    [](const graph::Node* node) {
+                      return draws(*node) || node->op->is(graph::Trait::communicates);
+                    });
     if (!is_one_ && leaves_trace) refuse();
     for (const Snapshot::Saved& saved : before_.objects())
       if (saved.alive() && !same_but_for_reads(saved.state, state_of(*saved.object)) &&

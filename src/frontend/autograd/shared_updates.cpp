@@ -7,14 +7,13 @@
 #include <algorithm>
 #include <set>
 
-#include "frontend/core/torch_objects.h"
+#include "frontend/core/communication.h"
 #include "ops/collectives.h"
 #include "ops/list.h"
 
 namespace janus::frontend {
 
 using graph::Node;
-using python::Object;
 using speculate::Assumption;
 using speculate::CellBinding;
 using speculate::Source;
@@ -140,35 +139,66 @@ bool adds_up_what_is_shared(const graph::Graph& graph) {
   return found;
 }
 
+/// Whether sums are computed of what processes have alike, parameters and constants, and go to what
+/// outlives the run by another way than through a gradient or a collective.
+class SumsOfParameters {
+ public:
+  explicit SumsOfParameters(const speculate::Generated& generated)
+      : leaves_(leaf_cells(generated)) {
+    visit(generated.graph.body());
+  }
+
+  bool are_kept() const { return are_kept_; }
+
+ private:
+  void visit(const graph::Block& block) {
+    for (const Node* node : block.nodes) {
+      for (const auto& inner : node->blocks) visit(*inner);
+      visit(*node);
+    }
+  }
+
+  void visit(const Node& node) {
+    static const std::set<const graph::OpDef*> others = {&op::commit, &op::rebind, &op::contiguous,
+                                                         &op::detach};
+    const graph::AttributeValue* cell = node.attributes.find("cell");
+    if (node.op == &op::state) {
+      if (leaves_.contains(std::get<std::string>(*cell))) alike_.insert(node.output());
+      return;
+    }
+    if (node.op == &op::gradient || node.op->is(graph::Trait::communicates)) return;
+    const bool is_alike = std::ranges::all_of(
+        node.inputs, [&](const graph::Value* input) { return alike_.contains(input); });
+    const bool takes_tensor = std::ranges::any_of(
+        node.inputs, [](const graph::Value* input) { return input->type.is_tensor(); });
+    const bool adds_up = is_alike && takes_tensor && node.blocks.empty() &&
+                         !node.op->is(graph::Trait::elementwise) &&
+                         !node.op->is(graph::Trait::view) && !others.contains(node.op);
+    bool is_sum = adds_up;
+    const auto look = [&](const Node& each) {
+      is_sum |= std::ranges::any_of(
+          each.inputs, [&](const graph::Value* input) { return sums_.contains(input); });
+    };
+    look(node);
+    for (const auto& block : node.blocks) graph::for_each_node(*block, look);
+    are_kept_ |= is_sum && cell != nullptr;
+    if (is_alike && node.blocks.empty()) alike_.insert(node.outputs.begin(), node.outputs.end());
+    if (is_sum) sums_.insert(node.outputs.begin(), node.outputs.end());
+  }
+
+  const Names leaves_;
+  std::set<const graph::Value*> alike_, sums_;
+  bool are_kept_ = false;
+};
+
 }  // namespace
 
 bool is_shared_update(Interpreter& interpreter) {
   const speculate::Generated& generated = interpreter.output();
   if (adds_up_what_is_shared(generated.graph)) return true;
+  if (SumsOfParameters(generated).are_kept() && is_in_process_group(interpreter)) return true;
   return updates_parameters(generated) && may_add_up(generated.graph) &&
          is_in_process_group(interpreter);
-}
-
-PyObject* process_groups() {
-  static PyObject* const groups = imported("torch.distributed.group");
-  return groups;
-}
-
-bool is_in_process_group(Interpreter& interpreter) {
-  PyObject* const groups = process_groups();
-  if (groups == nullptr) return false;
-  const Object name = Object::steal(PyUnicode_InternFromString("WORLD"));
-  const Object world = interpreter.must(PyObject_GetAttr(groups, name.get()));
-  const Source* source = interpreter.sources().step(
-      Source::Kind::attribute,
-      interpreter.sources().root(Source::Kind::constant, Object::borrow(groups)), name);
-  const bool is_member = !world.is(Py_None);
-  if (is_member)
-    interpreter.assume(Assumption::Kind::exact_type, source,
-                       Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(world.get()))));
-  else
-    interpreter.assume(Assumption::Kind::identity, source, world);
-  return is_member;
 }
 
 }  // namespace janus::frontend

@@ -9,10 +9,4 @@ namespace janus::frontend {
 /// belongs to a group; that it does or does not is assumed where it matters.
 bool is_shared_update(Interpreter& interpreter);
 
-/// torch.distributed.group, whose WORLD is the group of the process; null: torch was built without.
-PyObject* process_groups();
-
-/// Whether the process belongs to a group of those that train together, which is assumed.
-bool is_in_process_group(Interpreter& interpreter);
-
 }  // namespace janus::frontend

@@ -1,5 +1,6 @@
 #include "frontend/core/class_of.h"
 
+#include "frontend/core/communication.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/narrowing.h"
 #include "frontend/core/torch_objects.h"
@@ -60,6 +61,7 @@ PyTypeObject* class_of(const Value& value) {
 Value type_of(Interpreter& interpreter, const Value& value) {
   PyTypeObject* type = class_of(value);
   if (type == nullptr) interpreter.refuse(ReasonCode::expression, "the type of such a value");
+  expect_own_class(interpreter, type);
   Object object = Object::borrow(reinterpret_cast<PyObject*>(type));
   const Source* source = nullptr;
   // The exact class of what was reached from the entry is assumed already.

@@ -39,6 +39,51 @@ bool is_communication(std::string_view operator_name) {
   return std::ranges::find(kNamespaces, space) != std::end(kNamespaces);
 }
 
+bool is_written_in_python(const Interpreter& interpreter, std::string_view operator_name) {
+  if (operator_name.starts_with("aten::")) return false;
+  static PyObject* const kernels = imported("torch.library._impls");
+  if (kernels == nullptr || !PyAnySet_Check(kernels)) return false;
+  const size_t space = operator_name.find("::");
+  const std::string path =
+      cat(operator_name.substr(0, space), "/",
+          operator_name.substr(space + 2, operator_name.rfind('.') - space - 2));
+  const Object all = interpreter.must(PySequence_List(kernels));
+  for (const Object& each : python::elements(all.get())) {
+    const std::string kernel = text_of(each.get());  // "space/name.overload/key"
+    if (!kernel.starts_with(path) || kernel.ends_with("/Meta")) continue;
+    if (kernel[path.size()] == '/' || kernel[path.size()] == '.') return true;
+  }
+  return false;
+}
+
+PyObject* process_groups() {
+  static PyObject* const groups = imported("torch.distributed.group");
+  return groups;
+}
+
+bool is_in_process_group(Interpreter& interpreter) {
+  PyObject* const groups = process_groups();
+  if (groups == nullptr) return false;
+  const Object name = Object::steal(PyUnicode_InternFromString("WORLD"));
+  const Object world = interpreter.must(PyObject_GetAttr(groups, name.get()));
+  const speculate::Source* source = interpreter.sources().step(
+      speculate::Source::Kind::attribute,
+      interpreter.sources().root(speculate::Source::Kind::constant, Object::borrow(groups)), name);
+  const bool is_member = !world.is(Py_None);
+  if (is_member)
+    interpreter.assume(speculate::Assumption::Kind::exact_type, source,
+                       Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(world.get()))));
+  else
+    interpreter.assume(speculate::Assumption::Kind::identity, source, world);
+  return is_member;
+}
+
+void expect_own_class(const Frames& frames, const PyTypeObject* type) {
+  static PyObject* const work = imported("torchjanus.communication.Work");
+  if (reinterpret_cast<const PyObject*>(type) == work)
+    frames.refuse(ReasonCode::communication, "the class of a Work");
+}
+
 bool is_communication_class(PyTypeObject* type) {
   PyObject* const name = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0
                              ? PyDict_GetItemString(python::class_dict(type), "__module__")

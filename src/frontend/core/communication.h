@@ -10,11 +10,25 @@
 
 namespace janus::frontend {
 
+class Frames;
 class Interpreter;
 
 /// Whether the operator ("_c10d_functional::all_reduce") communicates. Its schema may say that it
 /// only computes.
 bool is_communication(std::string_view operator_name);
+
+/// Whether the operator is the program's own, with a kernel in Python (torch.library). The schema
+/// of one that communicates says that it only computes.
+bool is_written_in_python(const Interpreter& interpreter, std::string_view operator_name);
+
+/// torch.distributed.group, whose WORLD is the group of the process; null: torch was built without.
+PyObject* process_groups();
+
+/// Whether the process belongs to a group of those that train together, which is assumed.
+bool is_in_process_group(Interpreter& interpreter);
+
+/// Refuses to show the class if it stands for one of torch's (torchjanus.communication).
+void expect_own_class(const Frames& frames, const PyTypeObject* type);
 
 /// Whether objects of the class are torch's process groups, pending works, reducers and the like,
 /// which are written in C++.

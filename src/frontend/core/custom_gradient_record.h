@@ -15,6 +15,7 @@ struct CustomGradient {
   std::vector<graph::Value*> outputs;  ///< what follows sees these
   std::vector<graph::Value*> inputs;   ///< null: no gradient goes there
   bool consumed = false;               ///< a backward() went through it and kept nothing
+  bool is_hook = false;                ///< it may be younger than what computed the tensor
   /// Gradients of the inputs from those of the outputs (null where none came); null or None: none.
   std::function<std::vector<Value>(Interpreter&, const std::vector<Value>&)> backward;
 };

@@ -123,6 +123,9 @@ class Frames {
   /// Whether somebody handles an exception that is raised here, and only sides of branches are left
   /// on the way there. Null: of any class.
   bool awaits(PyObject* type) const;
+  /// How many statements around the code at hand, in all open functions, would see an error of the
+  /// run: by a handler, by `finally` or by `__exit__`.
+  int seeing_errors = 0;
 
  private:
   const speculate::Call& call_;
@@ -131,6 +134,21 @@ class Frames {
   const Scopes& scopes_;
   Frame* frame_ = nullptr;
   int depth_ = 0;
+};
+
+/// While it lives, an error of the run that leaves the code at hand is seen, if `sees`.
+class SeesErrors {
+ public:
+  SeesErrors(Frames& frames, bool sees) : frames_(frames), count_(sees ? 1 : 0) {
+    frames_.seeing_errors += count_;
+  }
+  ~SeesErrors() { frames_.seeing_errors -= count_; }
+  SeesErrors(const SeesErrors&) = delete;
+  SeesErrors& operator=(const SeesErrors&) = delete;
+
+ private:
+  Frames& frames_;
+  const int count_;
 };
 
 }  // namespace janus::frontend

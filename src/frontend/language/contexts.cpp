@@ -2,6 +2,7 @@
 // become an `__exit__` here, so that there is one way out for all.
 #include "frontend/language/contexts.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -47,8 +48,20 @@ Entered enter_generator(Interpreter& interpreter, const std::shared_ptr<ContextM
         return context->leave(inner, arguments);
       });
   entered.handles = context->handles;
+  entered.sees_errors = context->sees_errors;
   entered.is_left_once = true;
   return entered;
+}
+
+/// Whether the method does nothing, whatever it is given: contextlib.nullcontext's.
+bool does_nothing(Interpreter& interpreter, const Value& method) {
+  const auto* bound = as<Method>(method);
+  const auto* known = as<Known>(bound == nullptr ? method : bound->function);
+  if (known == nullptr || !PyFunction_Check(known->object.get())) return false;
+  const auto code = interpreter.code_of(known->object.get(), known->source);
+  return std::ranges::all_of(code->tree->body, [](const syntax::Statement* each) {
+    return each->kind == syntax::StatementKind::Pass;
+  });
 }
 
 Entered enter_own(Interpreter& interpreter, const Value& manager) {
@@ -59,6 +72,7 @@ Entered enter_own(Interpreter& interpreter, const Value& manager) {
     interpreter.refuse(ReasonCode::unknown_callable, "a context manager");
   entered.value = call(interpreter, enter, {});
   entered.handles = true;
+  entered.sees_errors = !does_nothing(interpreter, entered.exit);
   return entered;
 }
 
@@ -103,6 +117,7 @@ Completion execute_with_items(Interpreter& interpreter, const syntax::With& with
   Completion completion = Completion::normal;
   try {
     const Within within(interpreter, entered.handles);
+    const SeesErrors sees(interpreter, entered.sees_errors);
     const syntax::Expression* target = with.items[index].optional_vars;
     if (target != nullptr) assign(interpreter, *target, entered.value);
     completion = execute_with_items(interpreter, with, index + 1);

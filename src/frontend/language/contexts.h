@@ -10,9 +10,10 @@ Completion execute_with(Interpreter& interpreter, const syntax::With& with);
 
 /// A context that was entered.
 struct Entered {
-  Value value;           ///< for the target of `as`
-  Value exit;            ///< a callable, as its `__exit__`
-  bool handles = false;  ///< `exit` may handle exceptions
+  Value value;               ///< for the target of `as`
+  Value exit;                ///< a callable, as its `__exit__`
+  bool handles = false;      ///< `exit` may handle exceptions
+  bool sees_errors = false;  ///< `exit` does something where what it surrounds fails
   /// It is left once: sides that are open then are merged before.
   bool is_left_once = false;
   size_t forks = 0;  ///< how many the frame had then

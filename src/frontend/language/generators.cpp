@@ -91,6 +91,7 @@ class SuspendedGenerator {
   /// generator has handled it.
   Value end(Interpreter& interpreter, const Value& exception);
   bool handles() const { return handles_; }
+  bool sees_errors() const { return sees_errors_; }
 
  private:
   /// What is left of a statement: says how it ends where its `yield` ended so.
@@ -111,8 +112,9 @@ class SuspendedGenerator {
   Frame frame_;
   Value yielded_;
   Rest rest_;
-  size_t scopes_ = 0;     ///< how many are open around it
-  bool handles_ = false;  ///< the second half may handle an exception
+  size_t scopes_ = 0;         ///< how many are open around it
+  bool handles_ = false;      ///< the second half may handle an exception
+  bool sees_errors_ = false;  ///< it does something where what it yields to fails
 };
 
 /// Whether generators treat it as their own end.
@@ -204,6 +206,7 @@ SuspendedGenerator::Rest SuspendedGenerator::begin_try(Interpreter& interpreter,
                                                        const syntax::Try& statement) {
   const size_t forks = frame_.forks.size();
   handles_ = handles_ || !statement.handlers.empty();
+  sees_errors_ = sees_errors_ || frontend::sees_errors(interpreter, statement);
   const Within within(interpreter, !statement.handlers.empty());
   Rest inner = begin_body(interpreter, statement.body);
   if (inner == nullptr) refuse(interpreter);
@@ -227,6 +230,7 @@ SuspendedGenerator::Rest SuspendedGenerator::begin_with(Interpreter& interpreter
   interpreter.at(with);
   const Entered entered = enter_context(interpreter, manager);
   handles_ = handles_ || entered.handles;
+  sees_errors_ = sees_errors_ || entered.sees_errors;
   const Within within(interpreter, entered.handles);
   const syntax::Expression* target = with.items[index].optional_vars;
   if (target != nullptr) assign(interpreter, *target, entered.value);
@@ -330,6 +334,7 @@ Value call_generator_context(Interpreter& interpreter, const CallArguments& argu
       *suspended = std::make_unique<SuspendedGenerator>(std::move(frame));
       Value yielded = (*suspended)->begin(inner, body);
       self->handles = (*suspended)->handles();
+      self->sees_errors = (*suspended)->sees_errors();
       return yielded;
     };
     const Awaiting nothing(inner, Awaiting::What::nothing);

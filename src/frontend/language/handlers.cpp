@@ -141,10 +141,23 @@ Completion run_last(Interpreter& interpreter, const syntax::Body& body, Completi
 
 }  // namespace
 
+namespace {
+
+bool finishes_errors(const Frames& frames, const syntax::Try& statement) {
+  return !statement.finalbody.empty() && !frames.frame().is_library;
+}
+
+}  // namespace
+
+bool sees_errors(const Frames& frames, const syntax::Try& statement) {
+  return !statement.handlers.empty() || finishes_errors(frames, statement);
+}
+
 Completion execute_try(Interpreter& interpreter, const syntax::Try& statement) {
   const size_t forks = interpreter.frame().forks.size();
   Completion completion = Completion::normal;
   {
+    const SeesErrors sees(interpreter, sees_errors(interpreter, statement));
     const Within within(interpreter, !statement.handlers.empty());
     completion = execute(interpreter, statement.body);
   }
@@ -158,6 +171,7 @@ Completion end_try(Interpreter& interpreter, const syntax::Try& statement, size_
                                        : ended == Completion::normal && !statement.orelse.empty();
   };
   completion = on_each_side(interpreter, forks, completion, goes_on, [&](Completion ended) {
+    const SeesErrors sees(interpreter, finishes_errors(interpreter, statement));
     return ended == Completion::raise_ ? handle(interpreter, statement)
                                        : execute(interpreter, statement.orelse);
   });

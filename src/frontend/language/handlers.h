@@ -25,6 +25,10 @@ class Within {
   std::optional<Awaiting> awaiting_;
 };
 
+/// Whether the statement does something where its body fails. A `finally` of torch's own puts back
+/// what was before, as a run that fails leaves it.
+bool sees_errors(const Frames& frames, const syntax::Try& statement);
+
 /// What follows the body of a `try`, which ended by `completion`: says how the statement ends.
 /// `forks`: how many the frame had before it.
 Completion end_try(Interpreter& interpreter, const syntax::Try& statement, size_t forks,

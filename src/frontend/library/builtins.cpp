@@ -12,6 +12,7 @@
 #include "frontend/control/outcomes.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/class_of.h"
+#include "frontend/core/communication.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/identity_numbers.h"
 #include "frontend/core/known_callables.h"
@@ -314,6 +315,7 @@ Value call_isinstance(Interpreter& interpreter, const Arguments& arguments) {
   }
   PyTypeObject* type = class_of(value);
   if (type == nullptr) interpreter.refuse(ReasonCode::expression, "isinstance()");
+  expect_own_class(interpreter, type);
   PyObject* instance = nullptr;
   if (const auto* known = as<Known>(value)) instance = known->object.get();
   if (const auto* tensor = as<Tensor>(value)) instance = tensor->object.get();

@@ -15,6 +15,7 @@
 #include "frontend/language/generators.h"
 #include "frontend/output/epilogue.h"
 #include "frontend/recursion/recursion.h"
+#include "frontend/torch_library/gradient_exchange.h"
 #include "frontend/values/constants.h"
 #include "speculate/recipe.h"
 #include "speculate/tensor_access.h"
@@ -181,6 +182,7 @@ speculate::Generated Entry::run() {
     run_statements();
   contexts.check(interpreter_);
   recursion_of(interpreter_).lazy_stacks.finish(interpreter_);
+  tell_reducers(interpreter_);
   std::ranges::move(interpreter_.effects, std::back_inserter(output_.effects));
   return std::move(output_);
 }

@@ -193,6 +193,9 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
   std::optional<std::string> name = torch_services().operator_name(callable);
   if (!name) return nullptr;
   if (is_communication(*name)) interpreter.refuse(ReasonCode::communication, *name);
+  if (is_written_in_python(interpreter, *name) && is_in_process_group(interpreter))
+    interpreter.refuse(ReasonCode::unknown_callable,
+                       cat(*name, " (written in Python, so it may communicate)"));
   if (interpreter.modes.autocast.is_on) {
     const CallArguments cast = with_casts(interpreter, name->substr(name->find(':') + 2),
                                           torch_services().is_composite(*name), arguments);

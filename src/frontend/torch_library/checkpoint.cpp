@@ -1,7 +1,7 @@
 // torch.utils.checkpoint.checkpoint(f, ..., use_reentrant=False): eager drops what f computed and
 // computes it again for the gradients. In a graph that is a call of f: what gradients need is kept.
-// Where computing again would be seen (f writes outside of itself, draws Python's numbers, prints),
-// it is left to eager.
+// Where computing again would be seen (f writes outside of itself, draws Python's numbers, prints,
+// communicates), it is left to eager.
 #include <algorithm>
 
 #include "frontend/core/exceptions.h"
@@ -23,26 +23,29 @@ struct Traces {
       : heap(interpreter.heap.change_count()),
         writes(interpreter.outside_writes),
         effects(interpreter.effect_count()),
+        wrappers(interpreter.output().reducers.size()),
         block(&interpreter.builder().block()),
         nodes(interpreter.builder().block().nodes.size()) {}
 
   bool has_more_now(Interpreter& interpreter) const {
     const Traces now(interpreter);
     if (now.heap != heap || now.writes != writes || now.effects != effects) return true;
+    if (now.wrappers != wrappers) return true;
     if (now.block != block) return true;
-    bool draws = false;
-    const auto see = [&](const graph::Node& node) {
-      draws = draws || node.op->computed_by == graph::ComputedBy::python;
-      for (const auto& inner : node.blocks)
-        graph::for_each_node(*inner, [&](const graph::Node& each) {
-          draws = draws || each.op->computed_by == graph::ComputedBy::python;
-        });
+    bool shows = false;
+    const auto look = [&](const graph::Node& node) {
+      shows = shows || node.op->computed_by == graph::ComputedBy::python ||
+              node.op->is(graph::Trait::communicates);
     };
-    for (size_t i = nodes; i < block->nodes.size(); ++i) see(*block->nodes[i]);
-    return draws;
+    for (size_t i = nodes; i < block->nodes.size(); ++i) {
+      look(*block->nodes[i]);
+      for (const auto& inner : block->nodes[i]->blocks) graph::for_each_node(*inner, look);
+    }
+    return shows;
   }
 
   size_t heap, writes, effects;
+  size_t wrappers;  ///< calls of models within DistributedDataParallel
   graph::Block* block;
   size_t nodes;
 };
@@ -71,7 +74,7 @@ Value call_checkpoint(Interpreter& interpreter, const CallArguments& arguments) 
   const Traces before(interpreter);
   Value result = call(interpreter, arguments.positional[0], rest);
   if (interpreter.modes.grad_enabled && before.has_more_now(interpreter))
-    refuse("of a function that changes or draws something when it is computed again");
+    refuse("of a function that changes, draws or sends something when it is computed again");
   return result;
 }
 

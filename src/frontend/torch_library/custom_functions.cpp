@@ -350,6 +350,7 @@ std::shared_ptr<Sequence> hooks_of(Interpreter& interpreter, Tensor& tensor) {
   known = std::make_shared<TensorHooks>();
   known->hooks = std::make_shared<Sequence>(true);
   CustomGradient record;
+  record.is_hook = true;
   record.inputs = {tensor.value};
   tensor.value = cut(interpreter, tensor.value);
   known->value = tensor.value;

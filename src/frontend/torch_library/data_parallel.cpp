@@ -5,10 +5,10 @@
 
 #include "base/check.h"
 #include "base/collectives_switch.h"
-#include "frontend/control/journal.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
+#include "frontend/objects/lengths.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/torch_library/gradient_exchange.h"
 #include "frontend/torch_library/process_groups.h"
@@ -41,7 +41,8 @@ class WrapperCall {
     find_buckets();
     if (interpreter_.modes.grad_enabled) note_reducer(shares);
     const bool broadcasts = is_set("require_forward_param_sync");
-    if (broadcasts && is_set("forward_sync_buffers")) broadcast_buffers();
+    const Value sends = call(interpreter_, of_self("will_sync_module_buffers"), {});
+    if (truth(interpreter_, sends, -1)) broadcast_buffers();
     CallArguments rest = arguments_;
     rest.positional.erase(rest.positional.begin());
     const Value result = call(interpreter_, module_, rest);
@@ -71,6 +72,7 @@ class WrapperCall {
       refuse("of a class of its own");
     model_.wrapper = known->object;
     if (!interpreter_.is_body(interpreter_.block())) refuse("in a branch or loop of the graph");
+    if (interpreter_.seeing_errors > 0) refuse("within a statement that sees its error");
   }
 
   /// Whether the reducer does just what share_gradients() does.
@@ -80,20 +82,12 @@ class WrapperCall {
           "mixed_precision", "device_ids", "_use_python_reducer", "_delay_all_reduce_all_params",
           "_delay_all_reduce_params", "_comm_hooks", "_accum_grad_hooks", "parameters_to_ignore"})
       if (is_set(name)) refuse(cat("with ", name));
-    if (has_builtin_hook()) refuse("with a communication hook");
     if (truth(interpreter_, attribute(interpreter_, of_self("_join_config"), "enable"), -1))
       refuse("within join()");
     if (attribute_or_null(interpreter_, self_, "buffer_hook") != nullptr)
       refuse("with a hook of buffers");
     for (const char* name : {"_has_rebuilt_buckets", "_lazy_init_ran"})
       if (!is_set(name)) refuse("before its buckets have their order");
-  }
-
-  /// No attribute of the wrapper tells of hooks that torch has in C++.
-  bool has_builtin_hook() {
-    const Object told = interpreter_.must(
-        PyObject_CallMethod(model_.wrapper.get(), "_get_ddp_logging_data", nullptr));
-    return PyDict_GetItemString(told.get(), "comm_hook") != nullptr;
   }
 
   /// The reducer has its buckets as long as `_has_rebuilt_buckets` says so, and it is this object.
@@ -104,7 +98,11 @@ class WrapperCall {
     interpreter_.assume_identity(*reducer);
     interpreter_.assume_identity(*group);
     model_.group = name_of_group(interpreter_, group->object.get());
-    reducer_ = reducer->object;
+    reducer_ = address_of(reducer->object.get());
+    // No attribute of the wrapper tells of hooks that torch has in C++; each run asks again.
+    if (speculate::tensor_access().has_communication_hook(reducer_))
+      refuse("with a communication hook");
+    model_.reducer = of_self("reducer");
     const Object buckets = interpreter_.must(
         PyObject_CallMethod(reducer->object.get(), "_get_zeros_like_grad_buckets", nullptr));
     for (const Object& bucket : python::elements(buckets.get())) {
@@ -120,18 +118,10 @@ class WrapperCall {
     return PyLong_AsVoidPtr(interpreter_.must(PyObject_CallOneArg(address, reducer)).get());
   }
 
-  /// One that shares begins anew in each forward pass: as the end of backward() does, it is told to
-  /// stop waiting, here, by trying it, and after each run. One that does not share goes on.
+  /// One that shares begins anew in each forward pass. One that does not goes on as it was.
   void note_reducer(bool shares) {
     if (model_of(interpreter_, model_.wrapper.get()) != nullptr && !shares) return;
-    interpreter_.output().reducers.push_back({address_of(reducer_.get()), !shares});
-    if (!shares) return;
-    static PyObject* const stop =
-        python::import_attribute("torchjanus._core", "stop_waiting").release();
-    interpreter_.must(PyObject_CallOneArg(stop, reducer_.get()));
-    const Value call =
-        defer(interpreter_, Object::borrow(stop), {{of_self("reducer")}, {}}, Py_TYPE(Py_None));
-    interpreter_.effects.push_back({as<Deferred>(call)->recipe, interpreter_.user_span()});
+    interpreter_.output().reducers.push_back({reducer_, !shares});
   }
 
   void broadcast_buffers() {
@@ -146,6 +136,7 @@ class WrapperCall {
       buffers.push_back(buffer);
       values.push_back(read(interpreter_, *buffer));
     }
+    if (!has_listed(buffers.size())) refuse("whose buffers are others than when it listed them");
     if (buffers.empty()) return;
     graph::Attributes attributes;
     attributes.set("group", model_.group);
@@ -156,6 +147,13 @@ class WrapperCall {
       write(interpreter_, *buffers[i], node->outputs[i]);
       ++buffers[i]->silent_writes;
     }
+  }
+
+  /// The wrapper lists the buffers anew each time that it sends them. Without any it never does.
+  bool has_listed(size_t count) {
+    const Value length = length_of(interpreter_, of_self("modules_buffers"));
+    const auto* known = as<Known>(length);
+    return known != nullptr && PyLong_AsSize_t(known->object.get()) == count;
   }
 
   int64_t bytes_at_once() {
@@ -169,6 +167,7 @@ class WrapperCall {
   void note_called(bool shares) {
     ParallelModel* known = model_of(interpreter_, model_.wrapper.get());
     model_.shares = shares || (known != nullptr && known->shares);
+    model_.has_shared = shares || (known != nullptr && known->has_shared);
     if (known != nullptr)
       *known = std::move(model_);
     else
@@ -179,7 +178,7 @@ class WrapperCall {
   const Value self_;
   const CallArguments& arguments_;
   Value module_;
-  Object reducer_;
+  void* reducer_ = nullptr;  ///< c10d::Reducer
   ParallelModel model_;
 };
 

@@ -3,7 +3,7 @@
 // Only square roots differ: these kernels take the processor's. The last elements, which fill no
 // vector, torch computes by other code, whose rounding depends on the compiler: there the last bit
 // may differ.
-#include "frontend/autograd/shared_updates.h"
+#include "frontend/core/communication.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"

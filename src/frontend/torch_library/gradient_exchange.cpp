@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "frontend/autograd/tracked_values.h"
+#include "frontend/control/journal.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/torch_library/program_collectives.h"
 #include "frontend/values/strides.h"
@@ -186,7 +187,13 @@ ParallelModel* model_of(AutogradState& autograd, PyObject* wrapper) {
   return found == autograd.parallel_models.end() ? nullptr : &*found;
 }
 
-void share_gradients(Interpreter& interpreter, std::span<graph::Value* const> outputs,
+bool BackwardBegin::has_communicated() const {
+  return std::any_of(block->nodes.begin() + static_cast<std::ptrdiff_t>(nodes), block->nodes.end(),
+                     [](const graph::Node* node) { return ops::begins_collective(*node); });
+}
+
+void share_gradients(Interpreter& interpreter, const BackwardBegin& begin,
+                     std::span<graph::Value* const> outputs,
                      std::span<const std::shared_ptr<Tensor>> leaves) {
   std::vector<ParallelModel*> reached;
   for (const auto& leaf : leaves)
@@ -198,10 +205,29 @@ void share_gradients(Interpreter& interpreter, std::span<graph::Value* const> ou
   if (!interpreter.is_body(interpreter.block()))
     refuse_model(interpreter, reached.front()->module,
                  "backward() in a branch or loop of the graph");
+  // Eager sends a bucket between them, as soon as it is complete.
+  if (begin.has_communicated())
+    refuse_model(interpreter, reached.front()->module, "its backward() calls other collectives");
+  if (interpreter.seeing_errors > 0)
+    refuse_model(interpreter, reached.front()->module,
+                 "its backward() stands within a statement that sees its error");
   GradientExchange exchange(interpreter, leaves);
   for (const ParallelModel* model : reached) exchange.add(*model);
   if (reached.size() > 1) exchange.put_in_order(outputs);
   exchange.run();
+}
+
+void tell_reducers(Interpreter& interpreter) {
+  static PyObject* const stop =
+      python::import_attribute("torchjanus._core", "stop_waiting").release();
+  static PyObject* const start =
+      python::import_attribute("torchjanus._core", "start_waiting").release();
+  for (const ParallelModel& model : interpreter.parallel_models) {
+    if (!model.has_shared) continue;
+    const Object told = Object::borrow(model.shares ? start : stop);
+    const Value call = defer(interpreter, told, {{model.reducer}, {}}, Py_TYPE(Py_None));
+    interpreter.effects.push_back({as<Deferred>(call)->recipe, interpreter.last_span()});
+  }
 }
 
 void check_gradients_shared(Interpreter& interpreter) {

@@ -18,13 +18,29 @@ namespace janus::frontend {
 ParallelModel* model_of(AutogradState& autograd, const Tensor& parameter);
 ParallelModel* model_of(AutogradState& autograd, PyObject* wrapper);
 
+/// Where a backward() has begun.
+struct BackwardBegin {
+  explicit BackwardBegin(GraphWriter& writer)
+      : block(&writer.builder().block()), nodes(block->nodes.size()) {}
+  /// Whether the program's own code has begun collectives since.
+  bool has_communicated() const;
+
+  const graph::Block* block;
+  size_t nodes;  ///< that the block had
+};
+
 /// The backward() of `outputs` has accumulated into these leaves: shares what of it belongs to
 /// models that were called. Refuses where eager's order of collectives isn't known.
-void share_gradients(Interpreter& interpreter, std::span<graph::Value* const> outputs,
+void share_gradients(Interpreter& interpreter, const BackwardBegin& begin,
+                     std::span<graph::Value* const> outputs,
                      std::span<const std::shared_ptr<Tensor>> leaves);
 
 /// Refuses if gradients of a model that was called are shared after the run, or if a run that
 /// communicates might be repeated for the sake of a gradient.
 void check_gradients_shared(Interpreter& interpreter);
+
+/// Reducers know nothing of the run. Behind it, those whose wrappers were called are told what
+/// eager would have told them last: to wait for gradients, or that all have come.
+void tell_reducers(Interpreter& interpreter);
 
 }  // namespace janus::frontend

@@ -31,6 +31,9 @@ void check_place(Interpreter& interpreter, const std::string& name) {
   if (!why.empty()) interpreter.refuse(ReasonCode::communication, cat(name, " (", why, ")"));
   if (!interpreter.is_body(interpreter.block()))
     interpreter.refuse(ReasonCode::communication, cat(name, " (in a branch or loop of the graph)"));
+  if (interpreter.seeing_errors > 0)
+    interpreter.refuse(ReasonCode::communication,
+                       cat(name, " (within a statement that sees its error)"));
 }
 
 constexpr const char* kTensor =
@@ -112,6 +115,8 @@ class GroupCall {
     if (options_ == nullptr || !options_->type.is(imported("torchjanus.communication.Options")))
       refuse("with these arguments");
     interpreter_.assume_identity(*group);
+    if (compares_calls(interpreter_, group->object.get()))
+      refuse("of a group that compares shapes, TORCH_DISTRIBUTED_DEBUG=DETAIL");
     attributes_.set("group", name_of_group(interpreter_, group->object.get()));
     const Object size =
         interpreter_.must(PyObject_CallMethod(group->object.get(), "size", nullptr));
@@ -135,8 +140,7 @@ class GroupCall {
   Value gather(const Value& outputs, const Value& input, bool is_listed) {
     const auto sent = tensor_in_order(input);
     auto receivers = receivers_in_order(outputs, is_listed);
-    for (const ReceivingTensor& each : receivers)
-      require_elements(*each.tensor, *sent, is_listed ? 1 : size_);
+    for (const ReceivingTensor& each : receivers) require_fit(*each.tensor, *sent, is_listed);
     attributes_.set("size", size_);
     attributes_.set("listed", is_listed);
     begin(op::all_gather, {read(interpreter_, *sent)}, std::move(receivers),
@@ -150,7 +154,7 @@ class GroupCall {
     std::vector<graph::Value*> sent;
     for (const Value& each : listed(inputs, is_listed)) {
       const auto part = tensor_in_order(each);
-      require_elements(*part, *receiver, is_listed ? 1 : size_);
+      require_fit(*part, *receiver, is_listed);
       sent.push_back(read(interpreter_, *part));
     }
     attributes_.set("size", size_);
@@ -242,11 +246,14 @@ class GroupCall {
     return receivers;
   }
 
-  /// What torch would raise for.
-  void require_elements(const Tensor& many, const Tensor& few, int64_t times) {
-    const graph::Type &one = many.value->type, &other = few.value->type;
-    if (one.dtype != other.dtype ||
-        graph::element_count(one.shape) != graph::element_count(other.shape) * times)
+  /// What torch may raise for: a list has tensors of one shape, and what is one tensor is that of
+  /// each process, one behind the other.
+  void require_fit(const Tensor& whole, const Tensor& part, bool is_listed) {
+    const graph::Type &one = whole.value->type, &other = part.value->type;
+    graph::Shape expected = other.shape;
+    const bool is_cut = !is_listed && !expected.empty();
+    if (is_cut) expected.front() = expected.front() * size_;
+    if (one.dtype != other.dtype || one.shape != expected || is_cut == is_listed)
       refuse("of tensors that do not fit");
   }
 

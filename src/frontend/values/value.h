@@ -373,7 +373,8 @@ struct ContextManager final : AbstractValue {
   std::function<void(Interpreter&)> exit;
   /// Of a generator, in place of `exit`: its `__exit__`.
   Native::Function leave;
-  bool handles = false;  ///< Once it is entered: `leave` may handle an exception.
+  bool handles = false;      ///< Once it is entered: `leave` may handle an exception.
+  bool sees_errors = false;  ///< The same: it does something where what it surrounds fails.
   /// It can decorate functions: each call then runs between enter and exit.
   bool decorates = false;
 };

@@ -13,6 +13,9 @@ IN_GRAPHS = [
     "all_reduce_later",
     "all_reduce_of_a_transposed_tensor",
     "all_reduce_of_an_argument",
+    "all_reduce_of_flags",
+    "all_reduce_of_flags_as_numbers",
+    "all_reduce_of_small_integers",
     "all_reduce_of_integers",
     "least_and_greatest",
     "written_after_it_was_read",
@@ -27,6 +30,8 @@ IN_GRAPHS = [
     "reduce_scatter_into_an_argument",
     "reduce_scatter_of_a_list",
     "of_a_group",
+    "within_contexts_that_do_nothing",
+    "nothing_in_flight_with_others",
 ]
 # What the reason names, if one is.
 FUNCTIONS = {
@@ -59,6 +64,20 @@ FUNCTIONS = {
     "into_views_of_one_tensor": "ProcessGroup.allgather (into views of one tensor)",
     "waited_for_in_the_next_call": "Work.wait",
     "work_of_another_call": "Work.wait",
+    "whose_error_is_caught": "torch.distributed.all_reduce (within a statement that sees its error)",
+    "with_something_to_do_at_last": "torch.distributed.all_reduce (within a statement that sees its error)",
+    "whose_wait_is_caught": "torch.distributed.all_reduce (within a statement that sees its error)",
+    "within_a_context_of_the_program": "torch.distributed.all_reduce (within a statement that sees",
+    "within_a_generator_that_ends_at_last": "torch.distributed.all_reduce (within a statement that sees",
+    "class_of_a_work": "the class of a Work",
+    "name_of_a_work": "the class of a Work",
+    "all_gather_into_another_shape": "ProcessGroup.all_gather_single (of tensors that do not fit)",
+    "all_gather_into_other_shapes": "ProcessGroup.allgather (of tensors that do not fit)",
+}
+# By other reasons than that they communicate.
+OTHERWISE = {
+    "operators_of_the_program": "rank_collectives::total.default (written in Python, so it may communicate)",
+    "checkpointed": "a checkpoint of a function that changes, draws or sends something",
 }
 # The gradient ends in the graph.
 WITH_BACKWARD = ["averaged_gradients", "with_a_gradient", "in_a_backward", "in_a_hook"]
@@ -75,7 +94,7 @@ def results(ranks, names, **arguments):
     return dict(zip(names, zip(*found, strict=True), strict=True))
 
 
-EVERY = sorted({*FUNCTIONS, *WITHOUT_REASON, *WITH_BACKWARD, *IN_GRAPHS})
+EVERY = sorted({*FUNCTIONS, *OTHERWISE, *WITHOUT_REASON, *WITH_BACKWARD, *IN_GRAPHS})
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +120,13 @@ def test_made_by_python(converted, name):
             code == "communication" and sentence.startswith(FUNCTIONS[name])
             for code, sentence in each["reasons"]
         ), each
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_left_to_python(converted, name):
+    for each in converted[name]:
+        assert not isinstance(each, str), each
+        assert any(OTHERWISE[name] in sentence for _, sentence in each["reasons"]), each
 
 
 def expect_graph(found):

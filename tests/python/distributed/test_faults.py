@@ -46,3 +46,22 @@ def test_a_rank_that_fails(ranks, fault, place):
     assert ended(ranks, fault, place, "step") == eager
     if place != "all_reduce":
         assert ended(ranks, fault, place, "inside") == eager
+
+
+@pytest.mark.parametrize(
+    ("fault", "place", "failing"),
+    [
+        ("raise", "buffers", 0),
+        ("kill", "buffers", 0),
+        ("kill", "all_reduce", 1),
+        ("raise", "all_gather", 1),
+        ("kill", "broadcast", 1),
+        ("hang", "broadcast", 1),
+        ("raise", "reduce_scatter", 1),
+    ],
+)
+def test_a_rank_that_others_wait_for(ranks, fault, place, failing):
+    eager = ended(ranks, fault, place, "eager")
+    other = eager[1 - failing]
+    assert other[0] == 1 and other[3 if fault == "hang" else 2], eager
+    assert ended(ranks, fault, place, "step") == eager

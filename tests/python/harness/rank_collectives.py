@@ -3,6 +3,7 @@
 `p` is a leaf that requires a gradient, if that is asked for, `x` a tensor that each rank has another of.
 """
 
+import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -11,6 +12,7 @@ from typing import Any
 import torch.distributed._functional_collectives as functional
 from ranks import one_after_the_other
 from torch.distributed.nn import functional as differentiable
+from torch.utils.checkpoint import checkpoint
 
 import torch
 import torchjanus
@@ -91,6 +93,30 @@ def all_reduce_of_integers(p, x):
     y = (x * 10).long()
     dist.all_reduce(y)
     return (y * p).sum()
+
+
+@collective
+def all_reduce_of_flags(p, x):
+    """Their sum leaves bytes that are neither 0 nor 1."""
+    flag, other = x > -10, x > -10
+    dist.all_reduce(flag)
+    dist.all_reduce(other)
+    return (torch.where(flag, x, -x) * (flag & other) * p).sum()
+
+
+@collective
+def all_reduce_of_flags_as_numbers(p, x):
+    flag = x > -10
+    dist.all_reduce(flag)
+    return (flag.double() * p + (~flag).double()).sum()
+
+
+@collective
+def all_reduce_of_small_integers(p, x):
+    small, byte = (x.abs() * 0 + 100).to(torch.int8), (x * 0 + 200).to(torch.uint8)
+    dist.all_reduce(small)
+    dist.all_reduce(byte)
+    return (small.double() * p + byte.double()).sum()
 
 
 @collective
@@ -371,6 +397,167 @@ def in_a_hook(p, x):
     return found.sum()
 
 
+@collective
+def whose_error_is_caught(p, x):
+    y = x * 2
+    try:
+        dist.all_reduce(y)
+    except RuntimeError:
+        return (x * p).sum()
+    return (y * p).sum()
+
+
+@collective
+def with_something_to_do_at_last(p, x):
+    y = x * 2
+    try:
+        dist.all_reduce(y)
+    finally:
+        x = x * 3
+    return (x * y * p).sum()
+
+
+@collective
+def whose_wait_is_caught(p, x):
+    y = x * 2
+    work = dist.all_reduce(y, async_op=True)
+    try:
+        work.wait()
+    except RuntimeError:
+        return (x * p).sum()
+    return (y * p).sum()
+
+
+class Counted:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        return kind is ValueError
+
+
+@collective
+def within_a_context_of_the_program(p, x):
+    y = x * 2
+    with Counted():
+        dist.all_reduce(y)
+    return (y * p).sum()
+
+
+@contextlib.contextmanager
+def ends_at_last():
+    try:
+        yield
+    finally:
+        Counted()
+
+
+@collective
+def within_a_generator_that_ends_at_last(p, x):
+    y = x * 2
+    with ends_at_last():
+        dist.all_reduce(y)
+    return (y * p).sum()
+
+
+@contextlib.contextmanager
+def plainly():
+    yield
+
+
+@collective
+def within_contexts_that_do_nothing(p, x):
+    y = x * 2
+    with contextlib.nullcontext(), torch.no_grad(), plainly():
+        dist.all_reduce(y)
+    return (y * p).sum()
+
+
+@torch.library.custom_op("rank_collectives::total", mutates_args=())
+def total(x: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    dist.all_reduce(y)
+    return y
+
+
+@total.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@collective
+def operators_of_the_program(p, x):
+    """The schedule would take the second one first, and the test would make Python call the last one again."""
+    with torch.no_grad():
+        t = torch.cat([x, x * 2]).exp()
+        a, b = total(x), total(t)
+        c = total(x + 1)
+    return ((a * b[:6] if c.sum() > 0 else c) * p).sum()
+
+
+@collective
+def checkpointed(p, x):
+    q = p.detach().requires_grad_()
+    y = checkpoint(
+        lambda z: torch.tanh(Summed.apply(torch.tanh(z * q))).sin(), x, use_reentrant=False
+    )
+    y.square().sum().backward()
+    return q.grad.sum() * p.sum()
+
+
+class Summed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.clone()
+        dist.all_reduce(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+@collective
+def class_of_a_work(p, x):
+    y = x * 2
+    work = dist.all_reduce(y, async_op=True)
+    is_one = isinstance(work, dist.Work)
+    work.wait()
+    return (y * p).sum() * (1 if is_one else 2)
+
+
+@collective
+def name_of_a_work(p, x):
+    y = x * 2
+    work = dist.all_reduce(y, async_op=True)
+    name = type(work).__name__
+    work.wait()
+    return (y * p).sum() * len(name)
+
+
+@collective
+def all_gather_into_another_shape(p, x):
+    whole = torch.zeros(1, 12)
+    dist.all_gather_into_tensor(whole, x)
+    return whole.sum() * p.sum()
+
+
+@collective
+def all_gather_into_other_shapes(p, x):
+    parts = [torch.zeros(2, 3) for _ in range(2)]
+    dist.all_gather(parts, x)
+    return parts[0].sum() * p.sum()
+
+
+@collective
+def nothing_in_flight_with_others(p, x):
+    none, y, again, z = x[:0].clone(), x * 2, x[:0] * 3, x + 1
+    works = [dist.all_reduce(each, async_op=True) for each in (none, y, again, z)]
+    for number in (3, 1, 2, 0):
+        works[number].wait()
+    return (y * z * p).sum() + none.sum() + again.sum()
+
+
 PENDING: list[Any] = []
 
 
@@ -405,7 +592,10 @@ def calls(function: Any, name: str, gradients: bool) -> list[torch.Tensor]:
         x = torch.randn(6, generator=generator)
         if name == "work_of_another_call":
             PENDING.append(dist.all_reduce(x, async_op=True))
-        result = function(p, x)
+        try:
+            result = function(p, x)
+        except (RuntimeError, ValueError) as error:
+            result = torch.tensor(float(len(str(error))))
         if result.requires_grad:
             result.backward()
         results += [result.detach().clone(), torch.zeros(()) if p.grad is None else p.grad.clone()]

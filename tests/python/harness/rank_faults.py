@@ -13,7 +13,37 @@ import torchjanus
 from torch import distributed as dist
 from torch import nn
 
-FAILING_RANK, FAILING_STEP = 1, 6
+FAILING_STEP = 6
+
+
+def all_reduce(gradient: torch.Tensor) -> None:
+    dist.all_reduce(gradient)
+
+
+def all_gather(gradient: torch.Tensor) -> None:
+    parts = [torch.empty_like(gradient) for _ in range(2)]
+    dist.all_gather(parts, gradient)
+    gradient.copy_(parts[0] + parts[1])
+
+
+def broadcast(gradient: torch.Tensor) -> None:
+    """From the rank that fails."""
+    dist.broadcast(gradient, src=1)
+
+
+def reduce_scatter(gradient: torch.Tensor) -> None:
+    part = torch.empty(gradient.numel())
+    dist.reduce_scatter_single(part, torch.cat([gradient.view(-1), gradient.view(-1)]))
+    gradient.copy_(part.view(gradient.shape))
+
+
+# By which the program shares gradients itself: places to fail at.
+BY_HAND = {each.__name__: each for each in (all_reduce, all_gather, broadcast, reduce_scatter)}
+
+
+def failing_rank(place: str) -> int:
+    """Rank 0 is the one that buffers come from."""
+    return 0 if place == "buffers" else 1
 
 
 def fail(fault: str) -> None:
@@ -34,14 +64,16 @@ def train(fault: str, place: str, way: str) -> None:
     inner = layers(6, 9, 3)
     if way == "inside":
         torchjanus.function(inner)
-    parallel = place != "all_reduce"
+    if place == "buffers":
+        inner = nn.Sequential(inner, nn.BatchNorm1d(3))
+    parallel = place not in BY_HAND
     # Several buckets: the others may have got the first when a rank fails.
     net = DistributedDataParallel(inner, bucket_cap_mb=1e-4) if parallel else inner
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     state = {"step": 0}
 
     def is_now() -> bool:
-        return state["step"] == FAILING_STEP and dist.get_rank() == FAILING_RANK
+        return state["step"] == FAILING_STEP and dist.get_rank() == failing_rank(place)
 
     def fails_here(where: str) -> None:
         if where == place and is_now():
@@ -49,14 +81,14 @@ def train(fault: str, place: str, way: str) -> None:
 
     def step(x, y):
         optimizer.zero_grad()
-        fails_here("before")
+        fails_here("buffers")
         loss = F.mse_loss(net(x), y)
         fails_here("between")
         loss.backward()
         if not parallel:
-            fails_here("all_reduce")
+            fails_here(place)
             for each in net.parameters():
-                dist.all_reduce(each.grad)
+                BY_HAND[place](each.grad)
         fails_here("behind")
         optimizer.step()
 
