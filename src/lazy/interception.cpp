@@ -4,6 +4,7 @@
 #include <torch/library.h>
 
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "lazy/operator_rule.h"
@@ -29,9 +30,32 @@ thread_local Session* session_of_thread = nullptr;
 
 DispatchKeySet after(DispatchKey key) { return DispatchKeySet(DispatchKeySet::FULL_AFTER, key); }
 
+/// Whether an operator runs in this thread that is not torch's own.
+thread_local bool is_in_own_kernel = false;
+
+/// While it lives, operators of this thread run when they are called.
+class OwnKernel {
+ public:
+  OwnKernel() = default;
+  ~OwnKernel() { is_in_own_kernel = was_in_one_; }
+  OwnKernel(const OwnKernel&) = delete;
+  OwnKernel& operator=(const OwnKernel&) = delete;
+
+ private:
+  bool was_in_one_ = std::exchange(is_in_own_kernel, true);
+};
+
+/// A kernel of the program's may use tensors that are no operands, by operators of torch's. These
+/// look for what is pending, but none is noted: the kernel may read their results' memory.
 void run_below(const OperatorHandle& overload, DispatchKeySet keys, at::Stack& stack) {
-  const torch::NotIntercepted scope;
-  overload.redispatchBoxed(keys & after(kBelow), &stack);
+  const DispatchKeySet below = keys & after(kBelow);
+  if (rule_of(overload).is_of_torch) {
+    const torch::NotIntercepted scope;
+    overload.redispatchBoxed(below, &stack);
+  } else {
+    const OwnKernel scope;
+    overload.redispatchBoxed(below, &stack);
+  }
 }
 
 void intercept(Session* session, bool looks) {
@@ -55,11 +79,16 @@ void on_call(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* sta
     run_below(overload, keys, *stack);
     return;
   }
-  if (rule_of(overload).treatment == Treatment::decompose) {
+  const OperatorRule& rule = rule_of(overload);
+  if (rule.treatment == Treatment::decompose) {
     overload.redispatchBoxed(keys & after(kBelow), stack);
     return;
   }
-  session->take(overload, *stack, [&] { run_below(overload, keys, *stack); });
+  const auto run = [&] { run_below(overload, keys, *stack); };
+  if (is_in_own_kernel && rule.treatment != Treatment::view)
+    session->run_at_once(rule, *stack, run);
+  else
+    session->take(rule, *stack, run);
 }
 
 void on_call_of_other_thread(const OperatorHandle& overload, DispatchKeySet keys,
