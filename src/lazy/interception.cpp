@@ -107,12 +107,6 @@ constexpr const char* kReaders[] = {"max_pool1d",      "resolve_conj",
                                     "rnn_relu.data",   "_pad_packed_sequence",
                                     "histogramdd",     "_histogramdd_bin_edges"};
 
-void on_look_at_memory(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* stack) {
-  Session::serve(overload, *stack);
-  const torch::NotIntercepted scope;  // what it makes on the way it reads as well
-  overload.redispatchBoxed(keys & after(kAbove), stack);
-}
-
 template <void (*function)(const OperatorHandle&, DispatchKeySet, at::Stack*)>
 ::torch::CppFunction boxed() {
   return ::torch::CppFunction::makeFromBoxedFunction<function>();
@@ -120,6 +114,20 @@ template <void (*function)(const OperatorHandle&, DispatchKeySet, at::Stack*)>
 
 ::torch::Library library_for(DispatchKey key, const char* name_space) {
   return ::torch::Library(::torch::Library::IMPL, name_space, key, __FILE__, __LINE__);
+}
+
+template <DispatchKey key>
+void on_look_at_memory(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* stack) {
+  Session::serve(overload, *stack);
+  const torch::NotIntercepted scope;  // what it makes on the way it reads as well
+  overload.redispatchBoxed(keys & after(key), stack);
+}
+
+/// Within `__torch_dispatch__`, all keys above Python's are excluded, and so is kAbove.
+template <DispatchKey key>
+void watch_readers(std::vector<::torch::Library>& libraries) {
+  libraries.push_back(library_for(key, "aten"));
+  for (const char* name : kReaders) libraries.back().impl(name, boxed<on_look_at_memory<key>>());
 }
 
 /// Registers the fallbacks, which touches every operator of torch: at the first use.
@@ -141,8 +149,8 @@ void register_fallbacks() {
   libraries->back().fallback(boxed<on_call_of_other_thread>());
   libraries->push_back(library_for(kAbove, "_"));
   libraries->back().fallback(::torch::CppFunction::makeFallthrough());
-  libraries->push_back(library_for(kAbove, "aten"));
-  for (const char* name : kReaders) libraries->back().impl(name, boxed<on_look_at_memory>());
+  watch_readers<kAbove>(*libraries);
+  watch_readers<kBelow>(*libraries);
 }
 
 /// This thread's operators are not noted. But they look for what other threads have pending.
