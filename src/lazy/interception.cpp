@@ -47,14 +47,14 @@ class OwnKernel {
 
 /// A kernel of the program's may use tensors that are no operands, by operators of torch's. These
 /// look for what is pending, but none is noted: the kernel may read their results' memory.
-void run_below(const OperatorHandle& overload, DispatchKeySet keys, at::Stack& stack) {
+void run_below(const OperatorRule& rule, DispatchKeySet keys, at::Stack& stack) {
   const DispatchKeySet below = keys & after(kBelow);
-  if (rule_of(overload).is_of_torch) {
+  if (rule.is_of_torch) {
     const torch::NotIntercepted scope;
-    overload.redispatchBoxed(below, &stack);
+    rule.overload.redispatchBoxed(below, &stack);
   } else {
     const OwnKernel scope;
-    overload.redispatchBoxed(below, &stack);
+    rule.overload.redispatchBoxed(below, &stack);
   }
 }
 
@@ -66,25 +66,25 @@ void intercept(Session* session, bool looks) {
 
 void on_call(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* stack) {
   Session* const session = session_of_thread;
+  const OperatorRule& rule = rule_of(overload);
   if (session == nullptr) {
     if (has_visits())
       Session::serve(overload, *stack);
     else
       intercept(nullptr, false);
-    run_below(overload, keys, *stack);
+    run_below(rule, keys, *stack);
     return;
   }
   if (speculate::has_replaced_kernel()) {
     Session::serve(overload, *stack);
-    run_below(overload, keys, *stack);
+    run_below(rule, keys, *stack);
     return;
   }
-  const OperatorRule& rule = rule_of(overload);
   if (rule.treatment == Treatment::decompose) {
     overload.redispatchBoxed(keys & after(kBelow), stack);
     return;
   }
-  const auto run = [&] { run_below(overload, keys, *stack); };
+  const auto run = [&] { run_below(rule, keys, *stack); };
   if (is_in_own_kernel && rule.treatment != Treatment::view)
     session->run_at_once(rule, *stack, run);
   else
