@@ -12,4 +12,4 @@ for name in interception_keys():
     key = torch._C._dispatch_key_parse(name)
     torch._ops._HIGHER_ORDER_OP_DEFAULT_FALLTHROUGH_DISPATCH_KEYS.append(key)
     for operator in torch._ops._higher_order_ops.values():
-        operator.fallthrough(key)
+        operator.fallthrough(key)  # type: ignore[no-untyped-call]

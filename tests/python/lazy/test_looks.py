@@ -357,3 +357,26 @@ def test_the_programs_exception_comes_before_one_of_a_callback():
     with pytest.raises(KeyError):
         torchjanus.synchronize()
     torchjanus.synchronize()
+
+
+def test_the_number_of_threads_changes_behind_what_is_pending():
+    """It decides how a sum is split, and so how it is rounded."""
+    number = torch.get_num_threads()
+
+    def program():
+        x, found = torch.rand(1_000_003), []
+        for _ in range(4):
+            torch.set_num_threads(2)
+            total = (x * 1.5).sum()
+            torch.set_num_threads(1)
+            pending.append(_core.is_pending(total))
+            found.append(total.item())
+        return found
+
+    pending = []
+    try:
+        with torchjanus.options.without("kernels"):
+            assert_as_eager(program)
+    finally:
+        torch.set_num_threads(number)
+    assert not any(pending)
