@@ -28,6 +28,7 @@ if TYPE_CHECKING or library.is_there():
         containers,  # noqa: F401  (what graphs give goes through these)
         contexts,  # noqa: F401  (what graphs run for contextlib.ExitStack)
         draws,  # noqa: F401  (what graphs need to know of torch)
+        higher_order,  # noqa: F401
         inference,  # noqa: F401
         kernel_names,  # noqa: F401
         leaves,  # noqa: F401

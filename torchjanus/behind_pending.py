@@ -26,6 +26,7 @@ SETTINGS = (
     "_set_sdp_use_flash",
     "_set_sdp_use_math",
     "set_flush_denormal",
+    "set_num_threads",
 )
 
 

@@ -1,9 +1,10 @@
 """Lazy execution: operators are noted, and run when the program looks at a value."""
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import ContextDecorator
+from contextlib import ContextDecorator, suppress
 from types import TracebackType
 from typing import Any
 
@@ -39,7 +40,7 @@ class lazy(ContextDecorator):
         _depth.of_thread -= 1
         if _depth.of_thread == 0:
             _core.end_lazy()
-            _give_fetched()
+            _give_fetched_beside(error)
 
     def _recreate_cm(self) -> "lazy":
         return lazy()
@@ -55,6 +56,7 @@ _depth = _Depth()
 class _Fetches(threading.local):
     def __init__(self) -> None:
         self.waiting: deque[tuple[torch.Tensor, Callable[[torch.Tensor], Any]]] = deque()
+        self.error: Exception | None = None  #: of a callback, that nobody has been told of
 
 
 _fetches = _Fetches()
@@ -94,7 +96,32 @@ def synchronize() -> None:
         RuntimeError: Memory ran out, or a callback raised.
     """
     _core.synchronize()
+    error, _fetches.error = _fetches.error, None
+    if error is not None:
+        raise error
     _give_fetched()
+
+
+def _run_before_fork() -> None:
+    """The child has none of the threads that run large operators: to run there what is pending would hang.
+
+    What fails stays pending, and whoever looks at it is told.
+    """
+    with suppress(Exception):
+        _core.run_pending()
+
+
+os.register_at_fork(before=_run_before_fork)
+
+
+def _give_fetched_beside(error: BaseException | None) -> None:
+    """The program's own `error` is on its way: a callback's must not take its place, and waits."""
+    try:
+        _give_fetched()
+    except Exception as of_callback:
+        if error is None:
+            raise
+        _fetches.error = _fetches.error or of_callback
 
 
 def _give_fetched() -> None:

@@ -7,6 +7,7 @@
 #include "lazy/interception.h"
 #include "lazy/session.h"
 #include "speculate/replaced_kernels.h"
+#include "torch/interception_keys.h"
 
 namespace nb = nanobind;
 
@@ -70,6 +71,13 @@ nb::dict lazy_counts() {
   return dict;
 }
 
+/// What torch calls the keys of its dispatcher that lazy execution uses.
+nb::list interception_keys() {
+  nb::list names;
+  for (const c10::DispatchKey key : torch::kInterceptionKeys) names.append(c10::toString(key));
+  return names;
+}
+
 bool is_pending(nb::handle tensor) {
   if (!THPVariable_Check(tensor.ptr())) throw nb::type_error("is_pending: expected a tensor");
   const at::Tensor& value = THPVariable_Unpack(tensor.ptr());
@@ -86,6 +94,7 @@ void bind_lazy(nb::module_& module) {
   module.def("begin_lazy", begin_lazy);
   module.def("end_lazy", lazy::end);
   module.def("synchronize", synchronize);
+  module.def("interception_keys", interception_keys);
   module.def("is_pending", is_pending, nb::arg("tensor"));
   module.def("lazy_counts", lazy_counts);
 }

@@ -58,6 +58,26 @@ void before_resize(PyObject* self, PyObject* /*arguments*/) {
     lazy::Session::serve_pointer(*THPStorage_Unpack(self).unsafeGetStorageImpl());
 }
 
+binaryfunc item_of_storage = nullptr;
+
+/// `storage[1]` reads the memory; `storage[2:4]` is another storage in it.
+PyObject* watched_item_of_storage(PyObject* self, PyObject* index) {
+  if (THPStorage_Check(self)) {
+    const c10::StorageImpl& storage = *THPStorage_Unpack(self).unsafeGetStorageImpl();
+    lazy::Session::settle(storage);
+    if (PySlice_Check(index)) torch::note_exposed(storage);
+  }
+  return item_of_storage(self, index);
+}
+
+void watch_items_of(PyObject* storage) {
+  const python::Object found = python::check(PyObject_GetAttrString(storage, "__getitem__"));
+  if (item_of_storage != nullptr || Py_TYPE(found.get()) != &PyWrapperDescr_Type) return;
+  auto* const wrapper = reinterpret_cast<PyWrapperDescrObject*>(found.get());
+  item_of_storage = reinterpret_cast<binaryfunc>(wrapper->d_wrapped);
+  wrapper->d_wrapped = reinterpret_cast<void*>(watched_item_of_storage);
+}
+
 void make_ordinary(PyObject* object) {
   if (object == nullptr) return;
   if (PyTuple_Check(object)) {
@@ -146,6 +166,7 @@ void watch_torch_methods() {
   Watched<7>::watch(definition_of(core.get(), "_to_dlpack"), before_exposure);
   Watched<8>::watch(definition_of(core.get(), "_to_dlpack_versioned"), before_exposure);
   Watched<9>::watch(definition_of(storage.get(), "resize_"), before_resize);
+  watch_items_of(storage.get());
   Watched<10>::watch(definition_of(tensor.get(), "new"), before_asking_for_device);
   Watched<11>::watch(definition_of(tensor.get(), "type"), before_asking_for_device);
   const python::Object legacy = python::check(PyObject_GetAttrString(torch.get(), "DoubleTensor"));

@@ -40,10 +40,15 @@ enum class Tag : uint64_t {
   scalars
 };
 
-/// Whether the number is within the range of every dtype of floats.
+/// Whether the number is within the range of halves, and so of every wider dtype of floats.
 bool fits_any_float(const c10::Scalar& number) {
   constexpr double kLargestHalf = 65504;
   return !number.isComplex() && !(std::abs(number.toDouble()) > kLargestHalf);
+}
+
+/// Whether the range of a dtype is smaller than that of halves: integers, and floats of a byte.
+bool is_narrow_dtype(at::ScalarType dtype) {
+  return at::isIntegralType(dtype, /*includeBool=*/true) || c10::elementSize(dtype) == 1;
 }
 
 uint64_t tagged(Tag tag, uint64_t rest = 0) { return static_cast<uint64_t>(tag) | rest << 8; }
@@ -96,7 +101,7 @@ void CallParts::read(const OperatorRule& rule, const at::Stack& stack) {
   places.clear();
   numbers.clear();
   number_places.clear();
-  integers_in = false;
+  integers_in = is_narrow = false;
   is_known = true;
   words.push_back(reinterpret_cast<uintptr_t>(&rule));
   words.push_back(static_cast<uint64_t>(c10::get_default_dtype_as_scalartype()) << 1 |
@@ -120,8 +125,10 @@ void CallParts::read(const OperatorRule& rule, const at::Stack& stack) {
       add(value, static_cast<uint32_t>(i), rule.varies[i]);
     }
   }
+  if (rule.dtype && stack[first + *rule.dtype].isInt())
+    is_narrow |= is_narrow_dtype(stack[first + *rule.dtype].toScalarType());
   const bool may_vary =
-      rule.takes_any_number && !integers_in && std::ranges::all_of(numbers, fits_any_float);
+      rule.takes_any_number && !is_narrow && std::ranges::all_of(numbers, fits_any_float);
   if (may_vary) return;
   for (const c10::Scalar& number : numbers) add_value(number);
 }
@@ -159,6 +166,7 @@ void CallParts::add_tensor(const at::Tensor& tensor, OperandPlace place) {
   for (const int64_t size : impl.sizes()) words.push_back(static_cast<uint64_t>(size));
   for (const int64_t stride : impl.strides()) words.push_back(static_cast<uint64_t>(stride));
   integers_in |= at::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
+  is_narrow |= is_narrow_dtype(tensor.scalar_type());
 }
 
 void CallParts::add_number(const c10::Scalar& number, uint32_t argument) {

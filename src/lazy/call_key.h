@@ -35,7 +35,8 @@ struct CallParts {
   std::vector<c10::Scalar> numbers;        ///< Python numbers that may vary
   std::vector<NumberPlace> number_places;  ///< of the numbers
   bool integers_in = false;
-  bool is_known = true;  ///< no argument is of a kind that calls can't be noted with
+  bool is_narrow = false;  ///< a dtype is met that can't represent many numbers
+  bool is_known = true;    ///< no argument is of a kind that calls can't be noted with
 
   /// Takes the last arguments from the stack apart; their number is the schema's.
   void read(const OperatorRule& rule, const at::Stack& stack);

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "torch/interception_keys.h"
 
 namespace janus::lazy {
 
@@ -66,7 +65,6 @@ std::vector<c10::IValue> copied(const std::vector<c10::IValue>& arguments) {
 }  // namespace
 
 void run_eagerly(const Event& event) {
-  const torch::NotIntercepted scope;
   const CallKind& kind = *event.kind;
   std::vector<c10::IValue> stack = copied(kind.arguments);
   // What is written comes first: its contents may move, and another operand may lie there, too.

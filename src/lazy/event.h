@@ -65,7 +65,7 @@ struct Event {
   bool has_failed = false;                            ///< when it was to run
 };
 
-/// Runs the operator on what its operands hold now, and installs its results.
+/// Runs the operator on what its operands hold now, and installs its results. Within NotedDispatch.
 void run_eagerly(const Event& event);
 
 }  // namespace janus::lazy

@@ -4,6 +4,7 @@
 #include <torch/library.h>
 
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "lazy/operator_rule.h"
@@ -29,9 +30,32 @@ thread_local Session* session_of_thread = nullptr;
 
 DispatchKeySet after(DispatchKey key) { return DispatchKeySet(DispatchKeySet::FULL_AFTER, key); }
 
-void run_below(const OperatorHandle& overload, DispatchKeySet keys, at::Stack& stack) {
-  const torch::NotIntercepted scope;
-  overload.redispatchBoxed(keys & after(kBelow), &stack);
+/// Whether an operator runs in this thread that is not torch's own.
+thread_local bool is_in_own_kernel = false;
+
+/// While it lives, operators of this thread run when they are called.
+class OwnKernel {
+ public:
+  OwnKernel() = default;
+  ~OwnKernel() { is_in_own_kernel = was_in_one_; }
+  OwnKernel(const OwnKernel&) = delete;
+  OwnKernel& operator=(const OwnKernel&) = delete;
+
+ private:
+  bool was_in_one_ = std::exchange(is_in_own_kernel, true);
+};
+
+/// A kernel of the program's may use tensors that are no operands, by operators of torch's. These
+/// look for what is pending, but none is noted: the kernel may read their results' memory.
+void run_below(const OperatorRule& rule, DispatchKeySet keys, at::Stack& stack) {
+  const DispatchKeySet below = keys & after(kBelow);
+  if (rule.is_of_torch) {
+    const torch::NotIntercepted scope;
+    rule.overload.redispatchBoxed(below, &stack);
+  } else {
+    const OwnKernel scope;
+    rule.overload.redispatchBoxed(below, &stack);
+  }
 }
 
 void intercept(Session* session, bool looks) {
@@ -42,24 +66,29 @@ void intercept(Session* session, bool looks) {
 
 void on_call(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* stack) {
   Session* const session = session_of_thread;
+  const OperatorRule& rule = rule_of(overload);
   if (session == nullptr) {
     if (has_visits())
       Session::serve(overload, *stack);
     else
       intercept(nullptr, false);
-    run_below(overload, keys, *stack);
+    run_below(rule, keys, *stack);
     return;
   }
   if (speculate::has_replaced_kernel()) {
     Session::serve(overload, *stack);
-    run_below(overload, keys, *stack);
+    run_below(rule, keys, *stack);
     return;
   }
-  if (rule_of(overload).treatment == Treatment::decompose) {
+  if (rule.treatment == Treatment::decompose) {
     overload.redispatchBoxed(keys & after(kBelow), stack);
     return;
   }
-  session->take(overload, *stack, [&] { run_below(overload, keys, *stack); });
+  const auto run = [&] { run_below(rule, keys, *stack); };
+  if (is_in_own_kernel && rule.treatment != Treatment::view)
+    session->run_at_once(rule, *stack, run);
+  else
+    session->take(rule, *stack, run);
 }
 
 void on_call_of_other_thread(const OperatorHandle& overload, DispatchKeySet keys,
@@ -78,12 +107,6 @@ constexpr const char* kReaders[] = {"max_pool1d",      "resolve_conj",
                                     "rnn_relu.data",   "_pad_packed_sequence",
                                     "histogramdd",     "_histogramdd_bin_edges"};
 
-void on_look_at_memory(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* stack) {
-  Session::serve(overload, *stack);
-  const torch::NotIntercepted scope;  // what it makes on the way it reads as well
-  overload.redispatchBoxed(keys & after(kAbove), stack);
-}
-
 template <void (*function)(const OperatorHandle&, DispatchKeySet, at::Stack*)>
 ::torch::CppFunction boxed() {
   return ::torch::CppFunction::makeFromBoxedFunction<function>();
@@ -91,6 +114,20 @@ template <void (*function)(const OperatorHandle&, DispatchKeySet, at::Stack*)>
 
 ::torch::Library library_for(DispatchKey key, const char* name_space) {
   return ::torch::Library(::torch::Library::IMPL, name_space, key, __FILE__, __LINE__);
+}
+
+template <DispatchKey key>
+void on_look_at_memory(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* stack) {
+  Session::serve(overload, *stack);
+  const torch::NotIntercepted scope;  // what it makes on the way it reads as well
+  overload.redispatchBoxed(keys & after(key), stack);
+}
+
+/// Within `__torch_dispatch__`, all keys above Python's are excluded, and so is kAbove.
+template <DispatchKey key>
+void watch_readers(std::vector<::torch::Library>& libraries) {
+  libraries.push_back(library_for(key, "aten"));
+  for (const char* name : kReaders) libraries.back().impl(name, boxed<on_look_at_memory<key>>());
 }
 
 /// Registers the fallbacks, which touches every operator of torch: at the first use.
@@ -112,8 +149,8 @@ void register_fallbacks() {
   libraries->back().fallback(boxed<on_call_of_other_thread>());
   libraries->push_back(library_for(kAbove, "_"));
   libraries->back().fallback(::torch::CppFunction::makeFallthrough());
-  libraries->push_back(library_for(kAbove, "aten"));
-  for (const char* name : kReaders) libraries->back().impl(name, boxed<on_look_at_memory>());
+  watch_readers<kAbove>(*libraries);
+  watch_readers<kBelow>(*libraries);
 }
 
 /// This thread's operators are not noted. But they look for what other threads have pending.

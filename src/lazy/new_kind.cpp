@@ -55,10 +55,20 @@ std::optional<std::vector<ResultShape>> result_shapes(
   return shapes;
 }
 
+/// Whether an element that the operator converts may not fit: the first call says nothing of later
+/// ones.
+bool may_overflow(const OperatorRule& rule, const at::Stack& stack) {
+  const auto arguments = std::span(stack).last(rule.writes.size());
+  return rule.converted && arguments[*rule.converted].toTensor().scalar_type() !=
+                               arguments.front().toTensor().scalar_type();
+}
+
 }  // namespace
 
 NewKind::NewKind(const OperatorRule& rule, const CallParts& parts, const at::Stack& stack)
-    : kind_(std::make_unique<CallKind>()), integers_in_(parts.integers_in) {
+    : kind_(std::make_unique<CallKind>()),
+      integers_in_(parts.integers_in),
+      may_overflow_(may_overflow(rule, stack)) {
   kind_->rule = &rule;
   kind_->key = parts.words;
   kind_->places = parts.places;
@@ -84,7 +94,8 @@ std::unique_ptr<CallKind> NewKind::with_results(const at::Stack& stack) && {
                     at::isIntegralType(result.toTensor().scalar_type(), true);
   auto shapes = result_shapes(rule, results, storages);
   if (shapes) kind_->results = std::move(*shapes);
-  kind_->can_wait = shapes && is_as_before && never_raises(rule, integers_in_, integers_out);
+  kind_->can_wait =
+      shapes && is_as_before && !may_overflow_ && never_raises(rule, integers_in_, integers_out);
   return std::move(kind_);
 }
 

@@ -20,6 +20,7 @@ class NewKind {
  private:
   std::unique_ptr<CallKind> kind_;
   bool integers_in_;
+  bool may_overflow_;
   std::vector<at::Tensor> operands_;  ///< also keeps what the operator is given
 };
 

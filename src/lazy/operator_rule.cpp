@@ -226,7 +226,7 @@ bool can_wait(const OperatorHandle& overload) {
 
 Treatment treatment_of(const OperatorHandle& overload, const OperatorRule& rule) {
   const c10::FunctionSchema& schema = overload.schema();
-  if (!schema.name().starts_with("aten::")) return Treatment::run;
+  if (!rule.is_of_torch) return Treatment::run;
   const bool is_loop = schema.name().starts_with("aten::_foreach_");  // over tensors, on the CPU
   if (is_loop || is_decomposed(overload)) return Treatment::decompose;
   const bool is_written = std::ranges::count(rule.writes, true) > 0;
@@ -245,13 +245,16 @@ OperatorRule make_rule(const OperatorHandle& overload) {
   const c10::FunctionSchema& schema = overload.schema();
   const bool is_factory = !has_tensors(schema);
   for (const c10::Argument& argument : schema.arguments()) {
+    if (is_kind(argument, c10::TypeKind::ScalarTypeType)) rule.dtype = rule.writes.size();
     rule.writes.push_back(argument.alias_info() != nullptr && argument.alias_info()->isWrite());
     rule.varies.push_back(!is_factory && is_kind(argument, c10::TypeKind::NumberType));
   }
-  if (!schema.name().starts_with("aten::")) return rule;
+  rule.is_of_torch = schema.name().starts_with("aten::");
+  if (!rule.is_of_torch) return rule;
   const std::string name = overload_of(base_name(schema), schema);
   rule.takes_any_number =
       std::ranges::find(kTakesAnyNumber, family_of(schema)) != std::end(kTakesAnyNumber);
+  if (overload_of(family_of(schema), schema) == "masked_fill.Tensor") rule.converted = 2;
   const bool is_written = std::ranges::count(rule.writes, true) > 0;
   if (!is_written) {
     rule.native = native_of(name);

@@ -29,10 +29,15 @@ struct IndexRule {
 struct OperatorRule {
   c10::OperatorHandle overload;
   Treatment treatment = Treatment::run;
+  bool is_of_torch = false;  ///< one of ATen's
   std::vector<bool> writes;  ///< for each argument: it is a tensor that is written to
   std::vector<bool> varies;  ///< for each argument: a Python number that may vary from call to call
   /// Whether no number makes it raise on floats that the dtype can represent.
   bool takes_any_number = false;
+  std::optional<size_t> dtype;  ///< the argument that says the dtype of the result
+  /// The argument that is a tensor of one element, which is converted to the dtype of argument 0:
+  /// where that can't represent it, the operator raises.
+  std::optional<size_t> converted;
   /// For each result: the argument that it is, of operators that write to one.
   std::vector<std::optional<size_t>> result_is;
   /// The operator of graphs that computes the same; of operators in place, their values.

@@ -8,10 +8,10 @@
 #include "base/steady_time.h"
 #include "lazy/call_form.h"
 #include "lazy/compiled_segment.h"
+#include "lazy/noted_dispatch.h"
 #include "lazy/segment_graph.h"
 #include "speculate/ab_measurement.h"
 #include "torch/file_backed.h"
-#include "torch/interception_keys.h"
 #include "torch/run_scope.h"
 
 namespace janus::lazy {
@@ -206,17 +206,18 @@ void SegmentCache::forget_rare() {
 }
 
 bool SegmentCache::run(const Segment& segment, size_t& done) {
-  const torch::NotIntercepted scope;
+  const NotedDispatch scope;
   const torch::WithoutPython without;  // a handler of signals would run within a look
   return known(segment).run(segment, families_, counts_, done);
 }
 
 std::unique_ptr<RunAhead> SegmentCache::begin(const Segment& segment) {
+  const NotedDispatch scope;
   return known(segment).begin(segment, counts_);
 }
 
 bool SegmentCache::finish(const Segment& segment, RunAhead& ahead, size_t& done) {
-  const torch::NotIntercepted scope;
+  const NotedDispatch scope;
   const torch::WithoutPython without;
   return known(segment).finish(segment, ahead, counts_, done);
 }

@@ -12,7 +12,9 @@
 #include "base/options.h"
 #include "base/policy.h"
 #include "base/steady_time.h"
+#include "lazy/inner_tensors.h"
 #include "lazy/new_kind.h"
+#include "lazy/noted_dispatch.h"
 #include "lazy/segment_cache.h"
 #include "python/lock.h"
 #include "torch/exposed.h"
@@ -105,10 +107,17 @@ std::span<const c10::IValue> arguments_of(const OperatorRule& rule, const at::St
 }
 
 template <class Visit>
+void visit_storages(const at::Tensor& tensor, size_t argument, const Visit& visit) {
+  c10::StorageImpl* const storage = storage_of(tensor);
+  if (storage != nullptr) visit(*storage, argument);
+  if (!may_have_inner_tensors(tensor)) return;
+  for (const at::Tensor& inner : inner_tensors(tensor)) visit_storages(inner, argument, visit);
+}
+
+template <class Visit>
 void visit_storages(const c10::IValue& value, size_t argument, const Visit& visit) {
   if (value.isTensor()) {
-    c10::StorageImpl* const storage = storage_of(value.toTensor());
-    if (storage != nullptr) visit(*storage, argument);
+    visit_storages(value.toTensor(), argument, visit);
   } else if (value.isList()) {
     for (const c10::IValue& each : value.toListRef()) visit_storages(each, argument, visit);
   } else if (value.isTuple()) {
@@ -202,9 +211,7 @@ void Session::move_out() {
 
 // ---- Calls ------------------------------------------------------------------------------------
 
-void Session::take(const c10::OperatorHandle& overload, at::Stack& stack,
-                   c10::function_ref<void()> run) {
-  const OperatorRule& rule = rule_of(overload);
+void Session::take(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run) {
   if (rule.treatment == Treatment::view) return run();
   const bool is_noted = rule.treatment == Treatment::note && note(rule, stack, run);
   if (observer != nullptr) tell(rule, is_noted);
@@ -370,7 +377,7 @@ bool Session::indices_fit(const OperatorRule& operator_rule,
       bounding.isInt() ? bounding.toInt() : bounding.toTensor().size(rule.dimension);
   const std::optional<int64_t> ignored =
       rule.ignored ? std::optional(arguments[*rule.ignored].toInt()) : std::nullopt;
-  const torch::NotIntercepted scope;
+  const NotedDispatch scope;
   return torch::all_between(indices, 0, end, ignored);
 }
 
@@ -429,7 +436,7 @@ Event::Operand Session::operand_of(const at::Tensor& tensor) {
   const c10::StorageImpl& storage = *storage_of(tensor);
   const bool is_copied = StorageNode::of_pending(storage) == nullptr && torch::is_exposed(storage);
   if (!is_copied) return {node_of(tensor), tensor.storage_offset()};
-  const torch::NotIntercepted scope;
+  const NotedDispatch scope;
   at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
   copy.copy_(tensor);
   return {node_of(copy), 0};
@@ -446,7 +453,6 @@ StorageNode::Pointer Session::node_of(const at::Tensor& tensor) {
 void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack) {
   const OperatorRule& rule = rule_of(overload);
   const auto arguments = arguments_of(rule, stack);
-  const bool is_known = overload.schema().name().starts_with("aten::");
   const double start = start_of_look();
   bool has_run = false;
   for (Session* session : all_sessions()) {
@@ -454,7 +460,7 @@ void Session::serve(const c10::OperatorHandle& overload, const at::Stack& stack)
     std::vector<Wanted> wanted;
     for_each_watched(arguments, [&](const c10::StorageImpl& storage, size_t argument) {
       if (StorageNode::Pointer node = session->known_node(storage))
-        wanted.push_back({std::move(node), !is_known || rule.writes[argument]});
+        wanted.push_back({std::move(node), !rule.is_of_torch || rule.writes[argument]});
     });
     if (wanted.empty() || !session->serve(wanted, Look::value)) continue;
     ++session->looks_of_operators_[&rule];

@@ -80,7 +80,9 @@ class Session {
 
   /// Handles a call whose arguments lie on the stack: notes it, or runs it by `run`. The results
   /// lie on the stack afterwards.
-  void take(const c10::OperatorHandle& overload, at::Stack& stack, c10::function_ref<void()> run);
+  void take(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
+  /// Runs it by `run`, behind what its operands need.
+  void run_at_once(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
   /// Runs what pending operands of the call on the stack need, whoever's they are.
   static void serve(const c10::OperatorHandle& overload, const at::Stack& stack);
   /// Another thread is about to use the operands: they stay in memory, whatever the limit.
@@ -125,7 +127,6 @@ class Session {
   void move_out();
   /// Notes the call, or runs it to learn its kind; false if it has to run at once.
   bool note(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
-  void run_at_once(const OperatorRule& rule, at::Stack& stack, c10::function_ref<void()> run);
   CallKind* known_kind();
   void remember(std::unique_ptr<CallKind> kind);
   bool is_used_by_other_sessions() const;

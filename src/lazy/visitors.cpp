@@ -6,6 +6,7 @@
 #include <thread>
 #include <unordered_set>
 
+#include "python/next_event.h"
 #include "python/object.h"
 #include "python/version.h"
 
@@ -23,9 +24,9 @@ std::unordered_set<uint64_t>& visitors() {
 }
 
 /// The first event of a thread.
-int on_event(PyObject* /*unused*/, PyFrameObject* /*frame*/, int /*event*/, PyObject* /*value*/) {
+int on_event(PyObject* /*unused*/, PyFrameObject* frame, int /*event*/, PyObject* /*value*/) {
   make_visitor();
-  return python::set_profile(PyThreadState_Get(), nullptr);
+  return python::end_events(frame, on_event);
 }
 
 /// Threads that are profiled by the program are left alone.
@@ -36,7 +37,7 @@ void watch_other_threads() {
   for (; each != nullptr; each = PyThreadState_Next(each)) {
     while (!python::is_filled_in(each)) std::this_thread::yield();
     if (each->c_profilefunc == nullptr && visitors().insert(PyThreadState_GetID(each)).second &&
-        python::set_profile(each, on_event) < 0)
+        python::call_at_next_event(each, on_event) < 0)
       PyErr_Clear();
   }
 }

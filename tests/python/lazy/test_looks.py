@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from apart import in_a_process, in_a_thread
+from lazily import assert_as_eager
 from looks_at_tensors import LOOKS
 
 import torch
@@ -302,3 +303,80 @@ def test_settings_change_behind_what_is_pending():
         with torchjanus.lazy():
             assert results_of_default_dtypes() == expected
     assert _core.lazy_counts()["run_in_graphs"] > 0
+
+
+def test_a_slice_of_a_storage_is_in_the_same_memory():
+    def program():
+        x = torch.arange(8.0, dtype=torch.float64)
+        view = torch.tensor([], dtype=torch.float64).set_(x.untyped_storage()[0:64])
+        found = []
+        for _ in range(12):
+            x.add_(1.0)
+            found.append(view.tolist())
+            view.mul_(1.01)
+            found.append((x * 2).tolist())
+        return found
+
+    assert_as_eager(program)
+
+
+def test_a_byte_of_a_storage():
+    for _ in range(4):
+        with torchjanus.lazy():
+            assert (torch.zeros(8, dtype=torch.uint8) + 3).untyped_storage()[2] == 3
+
+
+def test_a_fork_runs_what_is_pending():
+    """Large operators hang in the child, whose threads are gone."""
+    program = """
+import os, torch, torchjanus
+torch.set_num_threads(2)
+with torchjanus.lazy():
+    x = torch.arange(4_000_000.0)
+    for _ in range(4):
+        (x * 2 + 1).sum().item()
+    y = x * 2 + 1
+    assert torchjanus._core.is_pending(y)
+    if (child := os.fork()) == 0:
+        os._exit(0 if y[5].item() == 11.0 else 3)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert in_a_process(program) == "0\n"
+
+
+def test_the_programs_exception_comes_before_one_of_a_callback():
+    def fails(value):
+        raise KeyError(value.item())
+
+    with pytest.raises(ValueError, match="the program's own"), torchjanus.lazy():
+        for _ in range(4):
+            y = made().sum()
+            torchjanus.fetch(y, float)
+        torchjanus.fetch(y, fails)
+        raise ValueError("the program's own")
+    with pytest.raises(KeyError):
+        torchjanus.synchronize()
+    torchjanus.synchronize()
+
+
+def test_the_number_of_threads_changes_behind_what_is_pending():
+    """It decides how a sum is split, and so how it is rounded."""
+    number = torch.get_num_threads()
+
+    def program():
+        x, found = torch.rand(1_000_003), []
+        for _ in range(4):
+            torch.set_num_threads(2)
+            total = (x * 1.5).sum()
+            torch.set_num_threads(1)
+            pending.append(_core.is_pending(total))
+            found.append(total.item())
+        return found
+
+    pending = []
+    try:
+        with torchjanus.options.without("kernels"):
+            assert_as_eager(program)
+    finally:
+        torch.set_num_threads(number)
+    assert not any(pending)
