@@ -1,6 +1,7 @@
 """Timelines in the format of Chrome's tracing, which chrome://tracing and https://ui.perfetto.dev show."""
 
 import contextlib
+import itertools
 import json
 import os
 import threading
@@ -24,6 +25,9 @@ _SHOWN = {
 
 # What happens on a thread of the program only, not in the background.
 _ON_THREADS_OF_PROGRAM = ("call", "profile", "python", "graph")
+# A collective, from its beginning until the run has what it gives.
+_EXCHANGE = "exchange"
+_numbers = itertools.count()
 _Event = tuple[str, str, str, float, float, int]  # category, name, details, start, end, thread
 
 
@@ -38,7 +42,7 @@ def write(file: Path, title: str) -> None:
 
     events = _core.end_timeline()
     told = {
-        "traceEvents": [*_names(title, events), *map(_event, events)],
+        "traceEvents": [*_names(title, events), *itertools.chain(*map(_events, events))],
         "displayTimeUnit": "ms",
         "otherData": {
             "torchjanus": __version__,
@@ -55,6 +59,7 @@ def trace(file: str | os.PathLike[str]) -> Iterator[None]:
     chrome://tracing and https://ui.perfetto.dev show the file. It has calls, checks of guards, runs of graphs with
     their kernels and operators (named by what they compute, with the line of the program), profiled runs, runs in
     Python, the making of graphs, compilation in the background, and a mark for each reason why a call was not a graph.
+    Collectives of graphs go on beside that, from their beginning until the graph has what they give.
 
     Args:
         file: Where to write it, as JSON; what is there is replaced.
@@ -72,7 +77,7 @@ def trace(file: str | os.PathLike[str]) -> Iterator[None]:
         write(Path(file), "torchjanus")
 
 
-def _event(event: _Event) -> dict[str, Any]:
+def _events(event: _Event) -> Iterator[dict[str, Any]]:
     category, name, details, start, end, thread = event
     shown = {
         "name": _SHOWN.get(category, "{}").format(name),
@@ -83,9 +88,13 @@ def _event(event: _Event) -> dict[str, Any]:
     }
     if details:
         shown["args"] = {"line" if category in ("kernel", "operator") else "details": details}
-    if end == start:
-        return {**shown, "ph": "i", "s": "t"}
-    return {**shown, "ph": "X", "dur": (end - start) * 1e6}
+    if category == _EXCHANGE:  # it goes on beside what the thread does
+        yield {**shown, "ph": "b", "id": (number := next(_numbers))}
+        yield {**shown, "ph": "e", "id": number, "ts": end * 1e6}
+    elif end == start:
+        yield {**shown, "ph": "i", "s": "t"}
+    else:
+        yield {**shown, "ph": "X", "dur": (end - start) * 1e6}
 
 
 def _names(title: str, events: Sequence[_Event]) -> Iterator[dict[str, Any]]:

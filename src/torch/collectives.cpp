@@ -22,9 +22,12 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
+#include "base/steady_time.h"
+#include "base/timeline.h"
 #include "ops/collectives.h"
 #include "ops/list.h"
 #include "python/lock.h"
@@ -35,6 +38,8 @@ namespace janus::torch {
 using execute::Operands;
 
 struct StartedCollective {
+  std::string_view name;
+  double begun;        ///< if a timeline is kept
   const void* memory;  ///< that is written to
   int64_t elements;    ///< of it: a tensor without any may lie where another one begins
   std::function<void()> wait;
@@ -69,6 +74,14 @@ class NamedGroup {
   std::string name_;
   c10::weak_intrusive_ptr<c10d::ProcessGroup> group_;
 };
+
+/// `out`: what is written to.
+void note_started(const graph::OpDef& op, const at::Tensor& out, std::function<void()> wait,
+                  at::Tensor sent = {}) {
+  const double begun = Timeline::is_kept() ? steady_seconds() : 0;
+  started.push_back(
+      {op.name, begun, out.const_data_ptr(), out.numel(), std::move(wait), std::move(sent)});
+}
 
 /// What a collective throws becomes the Python exception that eager execution raises.
 template <class Body>
@@ -132,8 +145,7 @@ class AllReduceBucket final : public execute::Operation {
     communicate([&] {
       std::vector<at::Tensor> tensors{same_memory(*out)};
       const auto future = group->allreduce(tensors)->getFuture();
-      started.push_back(
-          {out->const_data_ptr(), out->numel(), [future] { future->waitAndThrow(); }, {}});
+      note_started(op::all_reduce_bucket, *out, [future] { future->waitAndThrow(); });
     });
   }
 
@@ -177,6 +189,8 @@ class CollectiveWait final : public execute::Operation {
     const StartedCollective collective = std::move(*found);
     started.erase(found);
     communicate(collective.wait);
+    if (Timeline::is_kept() && collective.begun > 0) [[unlikely]]
+      Timeline::add("exchange", std::string(collective.name), collective.begun, steady_seconds());
   }
 
   std::vector<std::vector<int64_t>> sizes_;
@@ -201,7 +215,7 @@ std::vector<at::Tensor> parts_of(const at::Tensor& flat, int64_t count) {
 class ProgramCollective : public execute::Operation {
  public:
   ProgramCollective(const graph::Node& node, const execute::SymbolLookup& symbols)
-      : group_(node), sizes_(sizes_of(node.output()->type, symbols)) {}
+      : op_(node.op), group_(node), sizes_(sizes_of(node.output()->type, symbols)) {}
   bool can_run_into() const override { return true; }
 
   void run(const Operands& operands) override {
@@ -220,7 +234,7 @@ class ProgramCollective : public execute::Operation {
     communicate([&] {
       at::Tensor received = same_memory(*out);
       const Work work = begin(*group_.get(), received, sent);
-      started.push_back({out->const_data_ptr(), out->numel(), [work] { work->wait(); }, sent});
+      note_started(*op_, *out, [work] { work->wait(); }, sent);
     });
   }
 
@@ -240,6 +254,7 @@ class ProgramCollective : public execute::Operation {
     return at::cat(parts);
   }
 
+  const graph::OpDef* op_;
   NamedGroup group_;
   std::vector<int64_t> sizes_;
 };

@@ -108,3 +108,17 @@ def test_reports_say_what_overlapped(ranks):
         count = told["collectives"]
         assert line.startswith(f"  communication: {count} collectives in a run; "), line
         assert " computed meanwhile, " in line and " waited for (in runs that were timed)" in line
+
+
+def test_timelines_have_collectives_beside_what_is_computed(ranks):
+    for each in ranks.run("rank_overlap:traced"):
+        begun = {event["id"]: event for event in each if event["ph"] == "b"}
+        ended = {event["id"]: event for event in each if event["ph"] == "e"}
+        assert begun.keys() == ended.keys() and len(begun) > 1
+        assert {event["name"] for event in begun.values()} == {"all_reduce_bucket"}
+        assert all(ended[number]["ts"] >= event["ts"] for number, event in begun.items())
+        times = sorted((event["ts"], event["ph"]) for event in each)
+        assert [phase for _, phase in times[:2]] == [
+            "b",
+            "b",
+        ]  # the second begins before the first ends

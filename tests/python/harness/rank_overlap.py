@@ -1,9 +1,12 @@
 """When the gradients of each bucket are given to the other ranks, and when the parts of the backward run begin."""
 
+import json
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import torch.nn.functional as F
-from rank_programs import _brief, differs_between_ranks
+from rank_programs import _brief, differs_between_ranks, train
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.nn.parallel import DistributedDataParallel
 
@@ -65,3 +68,13 @@ def events(width: int, switched_off: bool = False) -> dict[str, Any]:
                 torch.testing.assert_close(other.grad, one.grad, rtol=1e-10, atol=1e-13)
                 assert not differs_between_ranks(other.grad)
     return {"events": happened} | _brief(torchjanus.stats(ours.module))
+
+
+def traced() -> list[dict[str, Any]]:
+    """The collectives in a timeline of a training whose steps are graphs."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "out.json")
+        with torchjanus.trace(file):
+            train("gpt", "step", options={"bucket_cap_mb": 1e-4})
+        events = json.loads(file.read_text())["traceEvents"]
+    return [each for each in events if each.get("cat") == "exchange"]
