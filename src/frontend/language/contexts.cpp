@@ -53,14 +53,17 @@ Entered enter_generator(Interpreter& interpreter, const std::shared_ptr<ContextM
   return entered;
 }
 
-/// Whether the method does nothing, whatever it is given: contextlib.nullcontext's.
-bool does_nothing(Interpreter& interpreter, const Value& method) {
+/// Whether the method would do something where an error leaves the context:
+/// contextlib.nullcontext's does nothing, and torch's own put back what was before, as a run that
+/// fails leaves it.
+bool sees_errors(Interpreter& interpreter, const Value& method) {
   const auto* bound = as<Method>(method);
   const auto* known = as<Known>(bound == nullptr ? method : bound->function);
-  if (known == nullptr || !PyFunction_Check(known->object.get())) return false;
+  if (known == nullptr || !PyFunction_Check(known->object.get())) return true;
   const auto code = interpreter.code_of(known->object.get(), known->source);
-  return std::ranges::all_of(code->tree->body, [](const syntax::Statement* each) {
-    return each->kind == syntax::StatementKind::Pass;
+  if (Frames::is_library(*code->tree)) return false;
+  return std::ranges::any_of(code->tree->body, [](const syntax::Statement* each) {
+    return each->kind != syntax::StatementKind::Pass;
   });
 }
 
@@ -72,7 +75,7 @@ Entered enter_own(Interpreter& interpreter, const Value& manager) {
     interpreter.refuse(ReasonCode::unknown_callable, "a context manager");
   entered.value = call(interpreter, enter, {});
   entered.handles = true;
-  entered.sees_errors = !does_nothing(interpreter, entered.exit);
+  entered.sees_errors = sees_errors(interpreter, entered.exit);
   return entered;
 }
 

@@ -2,6 +2,8 @@
 // An exception is handled where the interpreter comes to a handler of its class.
 #include "frontend/language/handlers.h"
 
+#include <algorithm>
+
 #include "frontend/control/branches.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
@@ -143,6 +145,11 @@ Completion run_last(Interpreter& interpreter, const syntax::Body& body, Completi
 
 namespace {
 
+bool raises_again(const syntax::ExceptHandler& handler) {
+  const auto* last = syntax::try_as<syntax::Raise>(handler.body.back());
+  return last != nullptr && last->exc == nullptr;
+}
+
 bool finishes_errors(const Frames& frames, const syntax::Try& statement) {
   return !statement.finalbody.empty() && !frames.frame().is_library;
 }
@@ -150,7 +157,11 @@ bool finishes_errors(const Frames& frames, const syntax::Try& statement) {
 }  // namespace
 
 bool sees_errors(const Frames& frames, const syntax::Try& statement) {
-  return !statement.handlers.empty() || finishes_errors(frames, statement);
+  const bool is_library = frames.frame().is_library;
+  const bool handles = std::ranges::any_of(statement.handlers, [&](const auto* handler) {
+    return !is_library || !raises_again(*handler);
+  });
+  return handles || finishes_errors(frames, statement);
 }
 
 Completion execute_try(Interpreter& interpreter, const syntax::Try& statement) {

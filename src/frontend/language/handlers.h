@@ -25,8 +25,8 @@ class Within {
   std::optional<Awaiting> awaiting_;
 };
 
-/// Whether the statement does something where its body fails. A `finally` of torch's own puts back
-/// what was before, as a run that fails leaves it.
+/// Whether the statement does something where its body fails. What torch's own `finally`, and its
+/// handlers that raise again, do there puts back what was before, as a run that fails leaves it.
 bool sees_errors(const Frames& frames, const syntax::Try& statement);
 
 /// What follows the body of a `try`, which ended by `completion`: says how the statement ends.

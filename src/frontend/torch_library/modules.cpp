@@ -1,8 +1,11 @@
 // nn.Module's machinery by identity: calling a module without hooks is calling its forward. With
 // hooks torch's own code is inlined.
+#include <algorithm>
+
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
+#include "frontend/language/functions.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/torch_library/special_callables.h"
 
@@ -16,19 +19,23 @@ bool is_known_empty(Interpreter& interpreter, const Value& dictionary) {
   return !truth(interpreter, dictionary, -1);
 }
 
-/// The hook tables that all modules share.
-bool no_global_hooks(Interpreter& interpreter) {
+/// A table of hooks that all modules share.
+Value shared_table(Interpreter& interpreter, const char* name) {
   static PyObject* const module = imported("torch.nn.modules.module");
-  for (const char* name : {"_global_backward_pre_hooks", "_global_backward_hooks",
-                           "_global_forward_hooks", "_global_forward_pre_hooks"}) {
-    Object owner = Object::borrow(module);
-    Object table = interpreter.must(PyObject_GetAttrString(module, name));
-    Object key = interpreter.must(PyUnicode_FromString(name));
-    const Source* source = interpreter.sources().step(
-        Source::Kind::attribute, interpreter.sources().root(Source::Kind::constant, owner), key);
-    if (!is_known_empty(interpreter, interpreter.wrap(table.get(), source))) return false;
-  }
-  return true;
+  const Object table = interpreter.must(PyObject_GetAttrString(module, name));
+  const Object key = interpreter.must(PyUnicode_FromString(name));
+  const Source* source = interpreter.sources().step(
+      Source::Kind::attribute,
+      interpreter.sources().root(Source::Kind::constant, Object::borrow(module)), key);
+  return interpreter.wrap(table.get(), source);
+}
+
+bool no_global_hooks(Interpreter& interpreter) {
+  const auto tables = {"_global_backward_pre_hooks", "_global_backward_hooks",
+                       "_global_forward_hooks", "_global_forward_pre_hooks"};
+  return std::ranges::all_of(tables, [&](const char* name) {
+    return is_known_empty(interpreter, shared_table(interpreter, name));
+  });
 }
 
 bool no_hooks(Interpreter& interpreter, const Value& self) {
@@ -36,6 +43,18 @@ bool no_hooks(Interpreter& interpreter, const Value& self) {
        {"_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks"})
     if (!is_known_empty(interpreter, attribute(interpreter, self, name))) return false;
   return no_global_hooks(interpreter);
+}
+
+/// Torch's own code, which calls some hooks also where the module fails.
+Value call_with_hooks(Interpreter& interpreter, PyObject* function,
+                      const CallArguments& arguments) {
+  const Value always =
+      attribute(interpreter, arguments.positional[0], "_forward_hooks_always_called");
+  if (is_known_empty(interpreter, always) &&
+      is_known_empty(interpreter, shared_table(interpreter, "_global_forward_hooks_always_called")))
+    return nullptr;
+  const SeesErrors sees(interpreter, true);
+  return inline_function(interpreter, function, nullptr, arguments);
 }
 
 /// What torchjanus.function leaves in `_compiled_call_impl`: it computes what the module's own call
@@ -70,7 +89,7 @@ Value call_module(Interpreter& interpreter, const CallArguments& arguments) {
   const auto* method = as<Method>(implementation);
   const auto* function = method == nullptr ? nullptr : as<Known>(method->function);
   if (function == nullptr || !function->object.is(own)) return nullptr;
-  if (!no_hooks(interpreter, self)) return nullptr;
+  if (!no_hooks(interpreter, self)) return call_with_hooks(interpreter, own, arguments);
   CallArguments rest = arguments;
   rest.positional.erase(rest.positional.begin());
   return call(interpreter, attribute(interpreter, self, "forward"), rest);

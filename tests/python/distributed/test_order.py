@@ -10,6 +10,8 @@ IN_GRAPHS = [
     "an_evaluation_without_backward",
     "sums_of_parameters",
     "parameters_that_are_centred",
+    "a_wrapper_within_autocast",
+    "a_wrapper_with_a_hook",
 ]
 OF_WRAPPER = {  # why the wrapper is not called in a graph
     "a_function_between_buckets": "its backward() calls other collectives",
@@ -17,6 +19,7 @@ OF_WRAPPER = {  # why the wrapper is not called in a graph
     "a_second_buffer_that_was_registered_later": "whose buffers are others than when it listed them",
     "a_hook_of_torch_that_is_registered_later": "with a communication hook",
     "a_backward_whose_error_is_caught": "its backward() stands within a statement that sees its error",
+    "a_wrapper_with_a_hook_that_is_always_called": "within a statement that sees its error",
     "a_wrapper_whose_error_is_caught": "within a statement that sees its error",
 }
 REASONS = {each: f"DistributedDataParallel ({why})" for each, why in OF_WRAPPER.items()} | {

@@ -265,6 +265,45 @@ def a_wrapper_whose_error_is_caught(convert):
 
 
 @program
+def a_wrapper_within_autocast(convert):
+    net = DistributedDataParallel(nn.Linear(6, 3))
+
+    def step(x):
+        net.zero_grad()
+        with torch.autocast("cpu", enabled=False):
+            loss = net(x).square().mean()
+            loss.backward()
+        return loss.detach()
+
+    take = convert(step)
+    return lambda number: [take(torch.randn(5, 6)), *(each.grad for each in net.parameters())]
+
+
+def with_a_hook(convert: Convert, **options: Any) -> Any:
+    net = DistributedDataParallel(nn.Linear(6, 3))
+    net.register_forward_hook(lambda module, given, result: result * 2, **options)
+
+    def step(x):
+        net.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        return loss.detach()
+
+    take = convert(step)
+    return lambda number: [take(torch.randn(5, 6)), *(each.grad for each in net.parameters())]
+
+
+@program
+def a_wrapper_with_a_hook(convert):
+    return with_a_hook(convert)
+
+
+@program
+def a_wrapper_with_a_hook_that_is_always_called(convert):
+    return with_a_hook(convert, always_call=True)
+
+
+@program
 def within_a_checkpoint(convert):
     """The wrapper is called twice: once more by backward()."""
     net = DistributedDataParallel(nn.Linear(6, 6))
