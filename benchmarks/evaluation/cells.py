@@ -90,7 +90,7 @@ def keep(folder: Path, cell: Cell, found: Mapping[str, Any]) -> None:
 
 
 def about(data: Iterable[str] = ()) -> dict[str, Any]:
-    """Machine, versions, commit, data that were given and date, without torch: that is loaded where something is measured."""
+    """Machine, versions, commit, given data and date, without torch: that is loaded where something is measured."""
     return {
         "machine": record.processor(),
         "instructions": instructions(),

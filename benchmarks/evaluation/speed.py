@@ -15,7 +15,7 @@ from variants import TooLong, Variant, at_most, warm_up_fully
 import torch
 import torchjanus
 
-#: Of what steps give, as a share of the greatest element; of a number below 1 absolute. float32, by other orders of sums.
+#: Of what float32 steps give: as a share of the greatest element; of a number below 1 absolute.
 TOLERANCE = 2e-2
 
 
