@@ -230,7 +230,7 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
   at::Stack arguments;  // freed without the lock: a tensor's end may need Python's
   SessionLock lock = lock_session(mutex_);
   parts_.read(rule, stack);
-  if (!parts_.is_known || is_ready_scalar_work() || is_used_by_other_sessions()) return false;
+  if (!parts_.is_known || is_ready_scalar_work()) return false;
   CallKind* const kind = known_kind();
   if (kind == nullptr) {
     NewKind made(rule, parts_, stack);
@@ -249,6 +249,7 @@ bool Session::note(const OperatorRule& rule, at::Stack& stack, c10::function_ref
   if (!std::exchange(kind->came_again, true)) --kinds_that_came_once_;
   if (!may_wait(*kind, stack)) return false;
   end_cycle_before(*kind);
+  if (!claim_operands()) return false;
   append(*kind, stack, arguments);
   counts_.never_run += pending_.remove_dead_if_heavy();
   if (pending_.is_full()) {
@@ -309,6 +310,19 @@ bool Session::is_used_by_other_sessions() const {
     const c10::StorageImpl& storage = *storage_of(*tensor);
     return is_watched(storage) && !torch::is_in_file(storage) && !known_node(storage);
   });
+}
+
+/// Whether this session may note a call with the operands. From then on the others see that they are
+/// used: of two threads that ask at the same time one is refused.
+bool Session::claim_operands() {
+  const std::lock_guard lock(fork_safe_mutex<Session>());
+  if (is_used_by_other_sessions()) return false;
+  for (const at::Tensor* tensor : parts_.tensors) {
+    c10::StorageImpl& storage = *storage_of(*tensor);
+    const bool is_copied = torch::is_exposed(storage);
+    if (!is_copied && !is_watched(storage)) storage.set_materializer(materializer());
+  }
+  return true;
 }
 
 /// Whether the operands are single numbers that are there. To note what is computed of them costs

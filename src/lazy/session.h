@@ -130,6 +130,7 @@ class Session {
   CallKind* known_kind();
   void remember(std::unique_ptr<CallKind> kind);
   bool is_used_by_other_sessions() const;
+  bool claim_operands();
   bool is_ready_scalar_work() const;
   bool may_wait(const CallKind& kind, const at::Stack& stack);
   bool overlaps_itself(const CallKind& kind) const;

@@ -272,3 +272,31 @@ print("done")
 def test_looks_that_hold_the_lock():
     """A run in one thread may ask for Python's lock, which another one holds that waits for the run."""
     assert in_a_process(LOOKS_UNDER_THE_LOCK) == "done\n"
+
+
+def test_two_lazy_threads_begin_to_read_a_tensor_at_the_same_time():
+    """One of them writes it at once: by an operator that draws random numbers, and has to wait for both reads."""
+    shared, found = [torch.ones(256)], []
+    barrier = threading.Barrier(2, timeout=60)
+
+    def work(writes):
+        with torchjanus.lazy():
+            for _ in range(1500):
+                barrier.wait()
+                mine = shared[0]
+                result = mine * 2.0 + 1.0
+                if not writes:
+                    result.tolist()
+                barrier.wait()
+                if writes:
+                    mine.bernoulli_(0.5)
+                    found.append(result.tolist() == [3.0] * 256)
+                    shared[0] = torch.ones(256)
+                    shared[0].tolist()
+
+    threads = [threading.Thread(target=work, args=(writes,)) for writes in (False, True)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(found) == 1500 and all(found)
