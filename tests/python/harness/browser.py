@@ -128,10 +128,14 @@ class Browser:
         self.settle()
 
     def settle(self):
-        """Until what was changed has been drawn."""
-        self.run(
-            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
-        )
+        """Until what was changed has been drawn; on the page that it leads to, if it was a link."""
+        drawn = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+        try:
+            self.run(drawn)
+        except RuntimeError as error:
+            if "navigated" not in str(error):
+                raise
+            self.run(drawn)
 
     def run(self, script):
         """The value of an expression; that of a promise is waited for."""
