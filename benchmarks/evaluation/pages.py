@@ -44,7 +44,9 @@ PAGES: Mapping[str, tuple[str, tuple[Section, ...]]] = {
                 lengths do, a round has all kinds. Figures are medians of rounds' means. Eager's are
                 those beside torchjanus; factors are of each system's own turns. Before, what the
                 first steps give was compared with eager's: systems that differ are wrong, and not
-                measured. A system that does not get through these steps in 75 s is not ready;
+                measured. They may differ by 2 % of the greatest element, or by four times what
+                eager's own steps differ by if its parameters differ in the last bit: the sampled
+                softmax (LM) by Adagrad is chaotic. A system that does not get through these steps in 75 s is not ready;
                 eager's steps beside it count. Programs that draw random numbers are compiled with
                 eager's generator. JAX has four programs, written for it by hand; the other seven
                 were not written. Batches are JAX's arrays before; only random noise is handed over
@@ -71,7 +73,8 @@ PAGES: Mapping[str, tuple[str, tuple[Section, ...]]] = {
                 Treebank), PPO and AN. These are smaller. The quality is the best that all systems
                 reach. A cell has the seconds until then, and in brackets where the training ended.
                 Each is one run of one seed, one system after the other. Looking at the quality is
-                off the clock; compilation in the background goes on meanwhile. Trees are
+                off the clock; compilation in the background goes on meanwhile. Adversarial networks
+                (AN) and games are chaotic: rounding decides how good they are at the end. Trees are
                 expressions of Python's standard library, and the language model's text is Python's
                 own documentation, unless the line below names other data. CartPole is gymnasium's if
                 that line names it, else the same equations in Python."""),

@@ -312,8 +312,8 @@ bool Session::is_used_by_other_sessions() const {
   });
 }
 
-/// Whether this session may note a call with the operands. From then on the others see that they are
-/// used: of two threads that ask at the same time one is refused.
+/// Whether this session may note a call with the operands. From then on the others see that they
+/// are used: of two threads that ask at the same time one is refused.
 bool Session::claim_operands() {
   const std::lock_guard lock(fork_safe_mutex<Session>());
   if (is_used_by_other_sessions()) return false;
