@@ -99,8 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _not_writable(options: argparse.Namespace) -> Iterator[str]:
     """Why files that are asked for can't be written: told before the program runs, not hours later."""
-    for file in (options.stats, options.report, options.trace, options.tensorboard):
-        is_folder = file is not None and file == options.tensorboard
+    files = [(each, False) for each in (options.stats, options.report, options.trace)]
+    for file, is_folder in (*files, (options.tensorboard, True)):
         why = file and at_end.why_not(ranks.own_file(file).absolute(), is_folder=is_folder)
         if why:
             yield f"torchjanus: can't write {file}: {why}"

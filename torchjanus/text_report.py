@@ -236,7 +236,7 @@ def _counters(snapshot: dict[str, Any]) -> list[str]:
     buckets = max((leaf["exchanged_buckets"] for leaf in leaves(snapshot)), default=0)
     if buckets:
         result.append(
-            f"  gradients: shared within the graph: {buckets} bucket{'s' if buckets > 1 else ''}, "
+            f"  gradients: shared within the graph: {number_of('bucket', buckets)}, "
             "sent when complete and waited for before the update"
         )
     result += [

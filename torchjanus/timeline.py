@@ -27,7 +27,6 @@ _SHOWN = {
 _ON_THREADS_OF_PROGRAM = ("call", "profile", "python", "graph")
 # A collective, from its beginning until the run has what it gives.
 _EXCHANGE = "exchange"
-_numbers = itertools.count()
 _Event = tuple[str, str, str, float, float, int]  # category, name, details, start, end, thread
 
 
@@ -42,7 +41,10 @@ def write(file: Path, title: str) -> None:
 
     events = _core.end_timeline()
     told = {
-        "traceEvents": [*_names(title, events), *itertools.chain(*map(_events, events))],
+        "traceEvents": [
+            *_names(title, events),
+            *itertools.chain(*map(_events, itertools.count(), events)),
+        ],
         "displayTimeUnit": "ms",
         "otherData": {
             "torchjanus": __version__,
@@ -77,7 +79,7 @@ def trace(file: str | os.PathLike[str]) -> Iterator[None]:
         write(Path(file), "torchjanus")
 
 
-def _events(event: _Event) -> Iterator[dict[str, Any]]:
+def _events(number: int, event: _Event) -> Iterator[dict[str, Any]]:
     category, name, details, start, end, thread = event
     shown = {
         "name": _SHOWN.get(category, "{}").format(name),
@@ -89,7 +91,7 @@ def _events(event: _Event) -> Iterator[dict[str, Any]]:
     if details:
         shown["args"] = {"line" if category in ("kernel", "operator") else "details": details}
     if category == _EXCHANGE:  # it goes on beside what the thread does
-        yield {**shown, "ph": "b", "id": (number := next(_numbers))}
+        yield {**shown, "ph": "b", "id": number}
         yield {**shown, "ph": "e", "id": number, "ts": end * 1e6}
     elif end == start:
         yield {**shown, "ph": "i", "s": "t"}

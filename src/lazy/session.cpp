@@ -106,6 +106,11 @@ std::span<const c10::IValue> arguments_of(const OperatorRule& rule, const at::St
   return std::span(stack).last(rule.writes.size());
 }
 
+/// Whether others may change what the storage holds: a call that is noted gets a copy.
+bool is_copied(const c10::StorageImpl& storage) {
+  return StorageNode::of_pending(storage) == nullptr && torch::is_exposed(storage);
+}
+
 template <class Visit>
 void visit_storages(const at::Tensor& tensor, size_t argument, const Visit& visit) {
   c10::StorageImpl* const storage = storage_of(tensor);
@@ -319,8 +324,7 @@ bool Session::claim_operands() {
   if (is_used_by_other_sessions()) return false;
   for (const at::Tensor* tensor : parts_.tensors) {
     c10::StorageImpl& storage = *storage_of(*tensor);
-    const bool is_copied = torch::is_exposed(storage);
-    if (!is_copied && !is_watched(storage)) storage.set_materializer(materializer());
+    if (!is_watched(storage) && !is_copied(storage)) storage.set_materializer(materializer());
   }
   return true;
 }
@@ -436,8 +440,7 @@ StorageNode::Pointer Session::known_node(const c10::StorageImpl& storage) const 
 bool Session::can_copy_exposed(const CallKind& kind) const {
   for (size_t k = 0; k < parts_.tensors.size(); ++k) {
     const at::Tensor& tensor = *parts_.tensors[k];
-    if (StorageNode::of_pending(*storage_of(tensor)) != nullptr) continue;
-    if (!torch::is_exposed(*storage_of(tensor))) continue;
+    if (!is_copied(*storage_of(tensor))) continue;
     if (kind.writes(k) || tensor.nbytes() > policy::kLargestCopiedOperand ||
         !tensor.is_non_overlapping_and_dense())
       return false;
@@ -447,9 +450,7 @@ bool Session::can_copy_exposed(const CallKind& kind) const {
 
 /// An operand of a call that is noted: a copy of what others may change.
 Event::Operand Session::operand_of(const at::Tensor& tensor) {
-  const c10::StorageImpl& storage = *storage_of(tensor);
-  const bool is_copied = StorageNode::of_pending(storage) == nullptr && torch::is_exposed(storage);
-  if (!is_copied) return {node_of(tensor), tensor.storage_offset()};
+  if (!is_copied(*storage_of(tensor))) return {node_of(tensor), tensor.storage_offset()};
   const NotedDispatch scope;
   at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
   copy.copy_(tensor);

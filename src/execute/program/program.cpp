@@ -33,6 +33,9 @@ class CompiledProgram final : public Program {
         library_(library),
         heap_(std::move(heap)),
         code_(make_code(graph_, shown)),
+        communicates_(std::ranges::any_of(
+            graph_.body().nodes,
+            [](const auto* node) { return node->op->is(graph::Trait::communicates); })),
         may_plan_(code_.can_be_planned),
         most_idle_(std::clamp(policy::kMostIdleInstructions / (code_.body.instructions.size() + 1),
                               policy::kLeastIdleInstances, policy::kMostIdleInstances)),
@@ -100,6 +103,7 @@ class CompiledProgram final : public Program {
   }
 
   ExchangeTimes exchanged() const {
+    if (!communicates_) return {};
     const std::lock_guard lock(instances_mutex());
     const Plan* const plan = plan_made_last();
     return plan == nullptr ? ExchangeTimes() : exchange_times(timed_nodes(*plan));
@@ -171,7 +175,8 @@ class CompiledProgram final : public Program {
   const graph::Graph graph_;
   Library& library_;
   const std::shared_ptr<const Heap> heap_;
-  Code code_;      ///< does not change once the program is made
+  Code code_;  ///< does not change once the program is made
+  const bool communicates_;
   bool may_plan_;  ///< new instances; guarded as all instances are
   bool has_instances_ = false;
   const size_t most_idle_;

@@ -4,11 +4,11 @@
 
 #include "base/mutation.h"
 #include "frontend/autograd/gradients.h"
+#include "frontend/core/communication.h"
 #include "frontend/core/custom_gradient_record.h"
 #include "frontend/core/grad_mode.h"
 #include "frontend/core/operations.h"
 #include "frontend/tensors/tensor.h"
-#include "ops/collectives.h"
 #include "ops/list.h"
 #include "passes/gradient/reachable.h"
 #include "passes/reach/reachability.h"
@@ -44,20 +44,14 @@ namespace {
 /// is that in which they were called, but a hook's place is that of its tensor.
 class CollectivesInOrder {
  public:
-  explicit CollectivesInOrder(Interpreter& interpreter) : interpreter_(interpreter) {
-    note_nodes();
-  }
+  explicit CollectivesInOrder(Interpreter& interpreter)
+      : interpreter_(interpreter), since_(interpreter) {}
 
   /// The program's code of this record has run.
   void note(const CustomGradient& record) {
-    const graph::Block* const before = block_;
-    const size_t begin = nodes_;
-    note_nodes();
-    const auto& nodes = block_->nodes;
-    if (block_ != before ||
-        std::none_of(nodes.begin() + static_cast<std::ptrdiff_t>(begin), nodes.end(),
-                     [](const graph::Node* node) { return ops::begins_collective(*node); }))
-      return;
+    const bool has_begun_some = since_.any();
+    since_ = CollectivesSince(interpreter_);
+    if (!has_begun_some) return;
     ++count_;
     has_hook_ |= record.is_hook;
     if (count_ > 1 && has_hook_)
@@ -66,14 +60,8 @@ class CollectivesInOrder {
   }
 
  private:
-  void note_nodes() {
-    block_ = &interpreter_.builder().block();
-    nodes_ = block_->nodes.size();
-  }
-
   Interpreter& interpreter_;
-  const graph::Block* block_ = nullptr;
-  size_t nodes_ = 0;
+  CollectivesSince since_;
   size_t count_ = 0;
   bool has_hook_ = false;
 };

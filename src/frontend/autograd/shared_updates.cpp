@@ -171,10 +171,9 @@ class SumsOfParameters {
         node.inputs, [&](const graph::Value* input) { return alike_.contains(input); });
     const bool takes_tensor = std::ranges::any_of(
         node.inputs, [](const graph::Value* input) { return input->type.is_tensor(); });
-    const bool adds_up = is_alike && takes_tensor && node.blocks.empty() &&
-                         !node.op->is(graph::Trait::elementwise) &&
-                         !node.op->is(graph::Trait::view) && !others.contains(node.op);
-    bool is_sum = adds_up;
+    bool is_sum = is_alike && takes_tensor && node.blocks.empty() &&
+                  !node.op->is(graph::Trait::elementwise) && !node.op->is(graph::Trait::view) &&
+                  !others.contains(node.op);
     const auto look = [&](const Node& each) {
       is_sum |= std::ranges::any_of(
           each.inputs, [&](const graph::Value* input) { return sums_.contains(input); });

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "frontend/core/graph_writer.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/values/constants.h"
+#include "ops/collectives.h"
 #include "python/version.h"
 
 namespace janus::frontend {
@@ -37,6 +39,15 @@ bool is_communication(std::string_view operator_name) {
       "fsdp", "symm_mem",        "_dtensor"};
   const std::string_view space = operator_name.substr(0, operator_name.find("::"));
   return std::ranges::find(kNamespaces, space) != std::end(kNamespaces);
+}
+
+CollectivesSince::CollectivesSince(GraphWriter& writer)
+    : block_(&writer.builder().block()), nodes_(block_->nodes.size()) {}
+
+bool CollectivesSince::any() const {
+  return std::any_of(block_->nodes.begin() + static_cast<std::ptrdiff_t>(nodes_),
+                     block_->nodes.end(),
+                     [](const graph::Node* node) { return ops::begins_collective(*node); });
 }
 
 bool is_written_in_python(const Interpreter& interpreter, std::string_view operator_name) {

@@ -11,7 +11,19 @@
 namespace janus::frontend {
 
 class Frames;
+class GraphWriter;
 class Interpreter;
+
+/// Collectives that are begun from its construction on, in the block that was at hand then.
+class CollectivesSince {
+ public:
+  explicit CollectivesSince(GraphWriter& writer);
+  bool any() const;
+
+ private:
+  const graph::Block* block_;
+  size_t nodes_;  ///< that it had
+};
 
 /// Whether the operator ("_c10d_functional::all_reduce") communicates. Its schema may say that it
 /// only computes.

@@ -141,10 +141,6 @@ Completion run_last(Interpreter& interpreter, const syntax::Body& body, Completi
   return before == Completion::raise_ ? propagate(interpreter) : before;
 }
 
-}  // namespace
-
-namespace {
-
 bool raises_again(const syntax::ExceptHandler& handler) {
   const auto* last = syntax::try_as<syntax::Raise>(handler.body.back());
   return last != nullptr && last->exc == nullptr;

@@ -273,7 +273,7 @@ class Accumulation {
 };
 
 /// Gives the leaves their gradients, of which there is one for each of their values.
-void accumulate(Interpreter& interpreter, const BackwardBegin& begin, const Outputs& outputs,
+void accumulate(Interpreter& interpreter, const CollectivesSince& own, const Outputs& outputs,
                 const std::vector<ReachedLeaf>& leaves,
                 const std::vector<graph::Value*>& gradients) {
   assume_plain_accumulators(interpreter, leaves);
@@ -303,7 +303,7 @@ void accumulate(Interpreter& interpreter, const BackwardBegin& begin, const Outp
       return leaf.leaf == tensor && !leaf.reached.certain;
     });
   });
-  share_gradients(interpreter, begin, outputs.values, tensors);
+  share_gradients(interpreter, own, outputs.values, tensors);
 }
 
 bool known_flag(Interpreter& interpreter, const Value* value, bool otherwise) {
@@ -349,7 +349,7 @@ Value backpropagate(Interpreter& interpreter, const CallArguments& arguments, in
   Outputs outputs;
   add_output(interpreter, outputs, arguments.positional.at(0), seed == nullptr ? nullptr : *seed);
   check_not_consumed(interpreter, outputs.values);
-  const BackwardBegin begin(interpreter);
+  const CollectivesSince own(interpreter);
   follow_custom_gradients(interpreter, outputs.values, outputs.seeds, create_graph, retain);
   check_saved_values(interpreter, outputs.values);
   check_not_consumed(interpreter, outputs.values);
@@ -362,7 +362,7 @@ Value backpropagate(Interpreter& interpreter, const CallArguments& arguments, in
     gradients = append_gradient(interpreter, outputs.values, outputs.seeds, targets,
                                 /*create_graph=*/false);
   if (!retain) consume(interpreter, outputs.values);
-  accumulate(interpreter, begin, outputs, leaves, gradients);
+  accumulate(interpreter, own, outputs, leaves, gradients);
   return interpreter.none();
 }
 

@@ -187,12 +187,7 @@ ParallelModel* model_of(AutogradState& autograd, PyObject* wrapper) {
   return found == autograd.parallel_models.end() ? nullptr : &*found;
 }
 
-bool BackwardBegin::has_communicated() const {
-  return std::any_of(block->nodes.begin() + static_cast<std::ptrdiff_t>(nodes), block->nodes.end(),
-                     [](const graph::Node* node) { return ops::begins_collective(*node); });
-}
-
-void share_gradients(Interpreter& interpreter, const BackwardBegin& begin,
+void share_gradients(Interpreter& interpreter, const CollectivesSince& own,
                      std::span<graph::Value* const> outputs,
                      std::span<const std::shared_ptr<Tensor>> leaves) {
   std::vector<ParallelModel*> reached;
@@ -206,7 +201,7 @@ void share_gradients(Interpreter& interpreter, const BackwardBegin& begin,
     refuse_model(interpreter, reached.front()->module,
                  "backward() in a branch or loop of the graph");
   // Eager sends a bucket between them, as soon as it is complete.
-  if (begin.has_communicated())
+  if (own.any())
     refuse_model(interpreter, reached.front()->module, "its backward() calls other collectives");
   if (interpreter.seeing_errors > 0)
     refuse_model(interpreter, reached.front()->module,

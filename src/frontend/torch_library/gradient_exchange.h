@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "frontend/core/communication.h"
 #include "frontend/core/interpreter.h"
 
 namespace janus::frontend {
@@ -18,20 +19,10 @@ namespace janus::frontend {
 ParallelModel* model_of(AutogradState& autograd, const Tensor& parameter);
 ParallelModel* model_of(AutogradState& autograd, PyObject* wrapper);
 
-/// Where a backward() has begun.
-struct BackwardBegin {
-  explicit BackwardBegin(GraphWriter& writer)
-      : block(&writer.builder().block()), nodes(block->nodes.size()) {}
-  /// Whether the program's own code has begun collectives since.
-  bool has_communicated() const;
-
-  const graph::Block* block;
-  size_t nodes;  ///< that the block had
-};
-
 /// The backward() of `outputs` has accumulated into these leaves: shares what of it belongs to
-/// models that were called. Refuses where eager's order of collectives isn't known.
-void share_gradients(Interpreter& interpreter, const BackwardBegin& begin,
+/// models that were called. `own`: what the program's own code has begun in it. Refuses where
+/// eager's order of collectives isn't known.
+void share_gradients(Interpreter& interpreter, const CollectivesSince& own,
                      std::span<graph::Value* const> outputs,
                      std::span<const std::shared_ptr<Tensor>> leaves);
 

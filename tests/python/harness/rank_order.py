@@ -230,6 +230,11 @@ def a_hook_of_torch_that_is_registered_later(convert):
     return run
 
 
+def with_gradients(take: Callable, net: nn.Module) -> Callable[[int], list[torch.Tensor]]:
+    """What a step gives, and the gradients that it leaves."""
+    return lambda number: [take(torch.randn(5, 6)), *(each.grad for each in net.parameters())]
+
+
 @program
 def a_backward_whose_error_is_caught(convert):
     net = DistributedDataParallel(nn.Linear(6, 3))
@@ -243,8 +248,7 @@ def a_backward_whose_error_is_caught(convert):
             return x.sum()
         return loss.detach()
 
-    take = convert(step)
-    return lambda number: [take(torch.randn(5, 6)), *(each.grad for each in net.parameters())]
+    return with_gradients(convert(step), net)
 
 
 @program
@@ -260,8 +264,7 @@ def a_wrapper_whose_error_is_caught(convert):
         loss.backward()
         return loss.detach() + x.sum()
 
-    take = convert(step)
-    return lambda number: [take(torch.randn(5, 6)), *(each.grad for each in net.parameters())]
+    return with_gradients(convert(step), net)
 
 
 @program
@@ -275,8 +278,7 @@ def a_wrapper_within_autocast(convert):
             loss.backward()
         return loss.detach()
 
-    take = convert(step)
-    return lambda number: [take(torch.randn(5, 6)), *(each.grad for each in net.parameters())]
+    return with_gradients(convert(step), net)
 
 
 def with_a_hook(convert: Convert, **options: Any) -> Any:
@@ -289,8 +291,7 @@ def with_a_hook(convert: Convert, **options: Any) -> Any:
         loss.backward()
         return loss.detach()
 
-    take = convert(step)
-    return lambda number: [take(torch.randn(5, 6)), *(each.grad for each in net.parameters())]
+    return with_gradients(convert(step), net)
 
 
 @program
