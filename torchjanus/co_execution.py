@@ -6,6 +6,7 @@ from .snapshots import duration, number_of
 
 Told = dict[str, Any]
 _MOST_LOOKS = 8
+_MOST_MISSING = 4
 _NAMES = {"_local_scalar_dense": "item()", "is_nonzero": "a test", "_to_copy": "to()"}
 
 
@@ -37,6 +38,7 @@ def summary(told: Told | None) -> list[str]:
         lines.append(
             f"    {told['ahead']} segments ran ahead of Python for {busy}; it waited for {waited} of that"
         )
+    lines += _trace_graph(told["trace_graph"])
     if told["why_not"]:
         lines.append(f"    given up: {told['why_not']}{times(told)}")
     looks = sorted(told["looks"], key=lambda look: look["milliseconds"], reverse=True)
@@ -47,6 +49,20 @@ def summary(told: Told | None) -> list[str]:
     if len(looks) > _MOST_LOOKS:
         lines.append(f"    and in {len(looks) - _MOST_LOOKS} further ways")
     return lines
+
+
+def _trace_graph(told: dict[str, Any]) -> list[str]:
+    """Of the graph that was made last of several paths; none if there was no such graph."""
+    if not told["graphs"]:
+        return []
+    missing = sorted(told["missing"].items(), key=lambda each: -each[1])[:_MOST_MISSING]
+    named = f": {', '.join(f'{what} {count}' for what, count in missing)}" if missing else ""
+    return [
+        f"    TraceGraph: {told['traces']} traces, {told['operators']} operators, {told['branches']} branches, "
+        f"{told['sizes']} sizes that vary, {told['feeds']} feeds, {told['fetches']} fetches",
+        f"    {told['calls']} operators ran in {number_of('TraceGraph', told['graphs'])}; "
+        f"{number_of('segment', told['misses'])} had an operator that was new{named}",
+    ]
 
 
 def notes_of_lines(told: Told) -> dict[str, dict[int, list[str]]]:

@@ -138,7 +138,7 @@ class Options:
         self.strict = os.environ.get("TORCHJANUS_STRICT") in ("1", "true", "yes", "on")
         self.dump_folder = os.environ.get("TORCHJANUS_DUMP", "")
         self.disabled: Collection[str] = frozenset()
-        self.merge_paths = False
+        self.trace_graph = False
         self.unroll_limit = self.inline_limit = self.operation_limit = 0
         self.generation_limit = self.memory_limit = 0
 

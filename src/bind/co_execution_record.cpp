@@ -87,6 +87,13 @@ void CoExecutionRecord::add(const lazy::Session::Progress& before,
   sum.ahead += after.ahead - before.ahead;
   sum.seconds_ahead += after.seconds_ahead - before.seconds_ahead;
   sum.seconds_waited += after.seconds_waited - before.seconds_waited;
+  sum.trace_graphs += after.trace_graphs - before.trace_graphs;
+  sum.in_trace_graphs += after.in_trace_graphs - before.in_trace_graphs;
+  sum.missed += after.missed - before.missed;
+  if (after.trace_graphs != before.trace_graphs) trace_graph = after.trace_graph;
+  if (after.missed == before.missed) return;
+  for (std::string& each : lazy::Session::of_this_thread().take_missing())
+    ++missing[std::move(each)];
 }
 
 void CoExecutionRecord::end_iteration(const lazy::Session::Progress& now) {

@@ -37,8 +37,10 @@ class CoExecutionRecord final : public lazy::Observer {
   uint64_t iterations = 0;  ///< that ran lazily, or calls
   uint64_t sampled = 0;     ///< of these: with lines
   lazy::Session::Progress sum;
-  size_t pending = 0, pending_bytes = 0;  ///< when the last one ended
-  std::map<Line, uint64_t> lines;         ///< operators noted by the line, or by what it calls
+  size_t pending = 0, pending_bytes = 0;    ///< when the last one ended
+  lazy::FamilyGraph::Form trace_graph;      ///< the one that was made last
+  std::map<std::string, uint64_t> missing;  ///< operators that no TraceGraph had, and how often
+  std::map<Line, uint64_t> lines;           ///< operators noted by the line, or by what it calls
   std::map<std::tuple<std::string, int, std::string>, Looks> looks;  ///< file, line, by what
 };
 

@@ -208,6 +208,23 @@ nb::dict cut_dict(const Cuts& cuts, const Cuts::Cut& cut) {
   return dict;
 }
 
+nb::dict trace_graph_dict(const CoExecutionRecord& record) {
+  nb::dict dict;
+  dict["graphs"] = record.sum.trace_graphs;
+  dict["calls"] = record.sum.in_trace_graphs;
+  dict["misses"] = record.sum.missed;
+  dict["traces"] = record.trace_graph.traces;
+  dict["operators"] = record.trace_graph.operators;
+  dict["branches"] = record.trace_graph.branches;
+  dict["feeds"] = record.trace_graph.feeds;
+  dict["fetches"] = record.trace_graph.fetches;
+  dict["sizes"] = record.trace_graph.symbols;
+  nb::dict missing;
+  for (const auto& [what, count] : record.missing) missing[text(what)] = count;
+  dict["missing"] = missing;
+  return dict;
+}
+
 void add_record(nb::dict& dict, const CoExecutionRecord& record) {
   dict["iterations"] = record.iterations;
   dict["noted"] = record.sum.noted;
@@ -223,6 +240,7 @@ void add_record(nb::dict& dict, const CoExecutionRecord& record) {
   pending["operators"] = record.pending;
   pending["bytes"] = record.pending_bytes;
   dict["pending"] = pending;
+  dict["trace_graph"] = trace_graph_dict(record);
   nb::list looks, lines;
   for (const auto& [where, look] : record.looks) {
     nb::dict each;

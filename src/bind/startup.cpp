@@ -135,7 +135,7 @@ void bind_options(nb::module_& module) {
                                           {"operations", options().most_operations},
                                           {"seconds", most_seconds_of_generation},
                                           {"memory", lazy::memory_limit},
-                                          {"merge_paths", lazy::merges_paths}};
+                                          {"trace_graph", lazy::merges_traces}};
   });
   module.def("set_limit", [](const std::string& name, int64_t limit) {
     if (name == "rounds") options().most_rounds = limit;
@@ -143,7 +143,7 @@ void bind_options(nb::module_& module) {
     if (name == "operations") options().most_operations = limit;
     if (name == "seconds") most_seconds_of_generation = limit;
     if (name == "memory") lazy::memory_limit = limit;
-    if (name == "merge_paths") lazy::merges_paths = limit != 0;
+    if (name == "trace_graph") lazy::merges_traces = limit != 0;
   });
   module.def("dump_folder", [] { return options().dump_folder; });
   module.def(

@@ -38,6 +38,7 @@ class SegmentCache {
   };
   const Counts& counts() const { return counts_; }
   const FamilyCounts& family_counts() const { return families_.counts(); }
+  FamilyCounts& family_counts() { return families_.counts(); }
 
  private:
   KnownSegment& known(const Segment& segment);

@@ -7,15 +7,23 @@
 
 namespace janus::lazy {
 
-bool merges_paths = false;
+bool merges_traces = false;
 
 bool SegmentFamilies::run(const Segment& segment, c10::function_ref<void()> one_by_one) {
-  if (!merges_paths || segment.events.size() < policy::kFewestCallsOfFamily) {
+  if (!merges_traces || segment.events.size() < policy::kFewestCallsOfFamily) {
     one_by_one();
     return false;
   }
   const OperatorRule* const last = segment.events.back()->kind->rule;
   return families_.try_emplace(last, context_).first->second.run(segment, one_by_one);
+}
+
+void FamilyCounts::add_miss(const std::string& missing) {
+  constexpr size_t kMostUnread = 64;  // chosen, not measured
+  ++missed;
+  ++misses[missing];
+  if (unread.size() >= kMostUnread) unread.erase(unread.begin());
+  unread.push_back(missing);
 }
 
 bool FamilyContext::has_time() const {
@@ -44,6 +52,7 @@ bool SegmentFamily::run(const Segment& segment, c10::function_ref<void()> one_by
   if (is_given_up_) return false;
   keep(segment, std::move(recorded));
   if (is_graph_due()) make_graph();
+  context_->counts.waited += next_ != nullptr ? 1 : 0;
   return false;
 }
 
@@ -91,7 +100,7 @@ bool SegmentFamily::run_or_compare(const Segment& segment, double following,
 
 void SegmentFamily::miss(const std::string& missing) {
   ++missed_;
-  ++context_->counts.misses[missing];
+  context_->counts.add_miss(missing);
   const bool is_settled = graphs_ >= policy::kMostGraphsOfFamily && next_ == nullptr;
   if (is_settled && followed_ >= policy::kMostMissesOfFamily && 2 * missed_ > followed_)
     give_up("its segments are always new");

@@ -20,17 +20,22 @@
 
 namespace janus::lazy {
 
-/// Whether segments that differ in paths or sizes share a graph (`options.merge_paths`). Off unless
+/// Whether segments that differ in paths or sizes share a graph (`options.trace_graph`). Off unless
 /// it is asked for, as it was not measured to gain.
-extern bool merges_paths;
+extern bool merges_traces;
 
 struct FamilyCounts {
   uint64_t families = 0;  ///< that have a graph, or had one
   uint64_t graphs = 0;    ///< made, better ones of the same family included
   uint64_t calls = 0;     ///< that ran in them
   uint64_t given_up = 0;
-  FamilyGraph::Form last;                  ///< the graph that was made last
+  uint64_t waited = 0;     ///< segments that ran one by one as a graph was being compiled
+  FamilyGraph::Form last;  ///< the graph that was made last
   std::map<std::string, uint64_t> misses;  ///< by the operator that was new
+  uint64_t missed = 0;                     ///< all of them
+  std::vector<std::string> unread;  ///< operators of the last ones, that nobody took for a report
+
+  void add_miss(const std::string& missing);
 };
 
 /// What all families of a session share.
@@ -79,6 +84,7 @@ class SegmentFamilies {
   /// Runs the segment. Whether by the graph of its family.
   bool run(const Segment& segment, c10::function_ref<void()> one_by_one);
   const FamilyCounts& counts() const { return context_.counts; }
+  FamilyCounts& counts() { return context_.counts; }
 
  private:
   FamilyContext context_;

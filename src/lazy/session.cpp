@@ -640,6 +640,7 @@ SessionCounts Session::counts() const {
 Session::Progress Session::progress() const {
   const SessionLock lock = lock_session(mutex_);
   const SegmentCache::Counts& segments = segments_->counts();
+  const FamilyCounts& families = segments_->family_counts();
   return {.noted = counts_.noted,
           .in_graphs = counts_.run_in_graphs,
           .one_by_one = counts_.run_eagerly,
@@ -647,12 +648,21 @@ Session::Progress Session::progress() const {
           .looks = counts_.looks,
           .structures = segments.structures,
           .graphs = segments.graphs,
-          .waited = segments.waited,
+          .waited = segments.waited + families.waited,
           .ahead = counts_.ahead,
           .seconds_ahead = counts_.seconds_ahead,
           .seconds_waited = counts_.seconds_waited,
           .pending = pending_.size(),
-          .pending_bytes = pending_.bytes()};
+          .pending_bytes = pending_.bytes(),
+          .trace_graphs = families.graphs,
+          .in_trace_graphs = families.calls,
+          .missed = families.missed,
+          .trace_graph = families.last};
+}
+
+std::vector<std::string> Session::take_missing() {
+  const SessionLock lock = lock_session(mutex_);
+  return std::exchange(segments_->family_counts().unread, {});
 }
 
 size_t Session::pending() const {

@@ -107,8 +107,13 @@ class Session {
     uint64_t ahead = 0;
     double seconds_ahead = 0, seconds_waited = 0;
     size_t pending = 0, pending_bytes = 0;
+    uint64_t trace_graphs = 0, in_trace_graphs = 0;  ///< of families: made, calls that ran in them
+    uint64_t missed = 0;                             ///< segments that their graph did not have
+    FamilyGraph::Form trace_graph;                   ///< of the one that was made last
   };
   Progress progress() const;
+  /// The operators that graphs of families did not have, since it was called last; some of them.
+  std::vector<std::string> take_missing();
   /// How many calls are noted now.
   size_t pending() const;
   /// Who decides from now on whether work runs ahead. Null: it does not.

@@ -18,9 +18,9 @@ def counts():
 @pytest.fixture(autouse=True)
 def _doubles():
     torch.set_default_dtype(torch.float64)
-    torchjanus.options.merge_paths = True
+    torchjanus.options.trace_graph = True
     yield
-    torchjanus.options.merge_paths = False
+    torchjanus.options.trace_graph = False
     torch.set_default_dtype(torch.float32)
 
 
@@ -239,16 +239,16 @@ def test_training_on_texts_of_varying_length(clip):
 
 
 def test_off_unless_it_is_asked_for():
-    torchjanus.options.merge_paths = False
+    torchjanus.options.trace_graph = False
     counted = both_ways(paths)
     assert counted["calls"] == 0
     assert counted["graphs"] == 0
 
 
 def test_the_option_is_a_bool():
-    with pytest.raises(TypeError, match="merge_paths is a bool, not 1"):
-        torchjanus.options.merge_paths = 1
-    assert torchjanus.options.merge_paths
+    with pytest.raises(TypeError, match="trace_graph is a bool, not 1"):
+        torchjanus.options.trace_graph = 1
+    assert torchjanus.options.trace_graph
 
 
 def always_new(iterations=200):
