@@ -58,10 +58,10 @@ UNDEFINED_CONTENTS = {
 }
 
 
-def operators() -> list[Any]:
-    """All OpInfos that support float32 on the CPU, by name."""
+def operators(dtype: torch.dtype = torch.float32) -> list[Any]:
+    """All OpInfos that support the dtype on the CPU, by name."""
     methods, _, _ = _import_databases()
-    found = [op for op in methods.op_db if torch.float32 in op.supported_dtypes("cpu")]
+    found = [op for op in methods.op_db if dtype in op.supported_dtypes("cpu")]
     return sorted((op for op in found if op.name not in UNDEFINED_CONTENTS), key=full_name)
 
 
@@ -73,7 +73,7 @@ def operator_cases(
     op: Any, limit: int | None = None, dtype: torch.dtype = torch.float32
 ) -> Iterator[Case]:
     """The samples of an operator, as function and (where they exist) as in-place method and, some, as method."""
-    gradient = op.supports_autograd
+    gradient = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
     samples = op.sample_inputs("cpu", dtype, requires_grad=gradient)
     for index, sample in enumerate(samples):
         if limit is not None and index >= limit:

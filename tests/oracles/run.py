@@ -1,12 +1,14 @@
 """Checks torchjanus against torch's own databases and prints what passes.
 
     python tests/oracles/run.py [--samples N] [--only NAME] [--stride K --offset J] [--json FILE]
-                                [--way lazily]
+                                [--way lazily] [--dtype int64]
 
 Each sample runs eagerly and converted, from the same seed; results, gradients, changed arguments
 must agree. With `--way lazily`, its calls run under torchjanus.lazy() instead. A sample counts as `graph`
 (it ran as a graph and agrees), `imperative` (it did not, for a reason, and agrees), `strides` (only the
 strides or sharing of gradients differ), or `differs`: nothing may differ.
+
+`--dtype` is that of operators' samples; those of whole steps are float64.
 
 Operators run in subprocesses, so that one that ends its process counts as one `crash`.
 """
@@ -22,6 +24,7 @@ import sys
 import tempfile
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -177,9 +180,9 @@ def limit_time() -> None:
     faulthandler.dump_traceback_later(SECONDS, exit=True)
 
 
-def check_operator(op, samples: int | None, way: Way) -> Outcome:
+def check_operator(op, samples: int | None, way: Way, dtype: torch.dtype) -> Outcome:
     outcome = Outcome()
-    for case in databases.operator_cases(op, samples):
+    for case in databases.operator_cases(op, samples, dtype):
         differentiable = [t for t in tensors_in(case.arguments) if t.requires_grad]
         gradients = (False, True) if differentiable and op.supports_autograd else (False,)
         for gradient in gradients:
@@ -268,17 +271,18 @@ def check_steps(op, samples: int | None, way: Way) -> Outcome:
     return outcome
 
 
-def worker(names: list[str], samples: int | None, steps: bool, way: Way) -> None:
+def worker(options: argparse.Namespace, way: Way) -> None:
     """Checks operators, lazily each in a session of its own; prints one line of JSON before and one after
     each."""
     run = in_a_thread if way is Lazily else (lambda check: check())
-    check_one = check_steps if steps else check_operator
-    chosen = {databases.full_name(op): op for op in databases.operators()}
-    for name in names:
+    dtype = getattr(torch, options.dtype)
+    check_one = check_steps if options.steps else partial(check_operator, dtype=dtype)
+    chosen = {databases.full_name(op): op for op in databases.operators(dtype)}
+    for name in json.loads(options.worker.read_text()):
         print(json.dumps({"begins": name}), flush=True)
         limit_time()
         try:
-            outcome = run(lambda op=chosen[name]: check_one(op, samples, way))
+            outcome = run(lambda op=chosen[name]: check_one(op, options.samples, way))
         except Exception as error:  # the database itself fails
             outcome = Outcome()
             outcome["without samples"] += 1
@@ -287,18 +291,17 @@ def worker(names: list[str], samples: int | None, steps: bool, way: Way) -> None
         print(json.dumps([outcome, outcome.differences, outcome.refused]), flush=True)
 
 
-def check_operators(
-    names: list[str], samples: int | None, steps: bool = False, way: str = "converted"
-) -> Outcome:
+def check_operators(names: list[str], options: argparse.Namespace, steps: bool = False) -> Outcome:
     """In a subprocess; one that dies is replaced by one for the operators that are left."""
     total = Outcome()
     while names:
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump(names, file)
             file.flush()
-            command = [sys.executable, __file__, "--worker", file.name, "--way", way]
-            if samples is not None:
-                command += ["--samples", str(samples)]
+            command = [sys.executable, __file__, "--worker", file.name, "--way", options.way]
+            command += ["--dtype", options.dtype]
+            if options.samples is not None:
+                command += ["--samples", str(options.samples)]
             if steps:
                 command += ["--steps"]
             running, finished = None, 0
@@ -434,6 +437,7 @@ def main() -> None:
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--steps", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--way", choices=WAYS, default="converted")
+    parser.add_argument("--dtype", default="float32")
     parser.add_argument("--parts", default="operators,steps,modules,optimizers")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -441,15 +445,15 @@ def main() -> None:
     if way is Lazily:
         _core.testing.let_times_decide(False)  # graphs run at once
     if options.worker:
-        worker(json.loads(options.worker.read_text()), options.samples, options.steps, way)
+        worker(options, way)
         return
     outcomes = {}
-    names = [databases.full_name(op) for op in databases.operators()]
+    names = [databases.full_name(op) for op in databases.operators(getattr(torch, options.dtype))]
     names = [n for n in names[options.offset :: options.stride] if (options.only or "") in n]
     if "operators" in options.parts:
-        outcomes["operators"] = check_operators(names, options.samples, way=options.way)
+        outcomes["operators"] = check_operators(names, options)
     if "steps" in options.parts:
-        outcomes["steps"] = check_operators(names, options.samples, steps=True, way=options.way)
+        outcomes["steps"] = check_operators(names, options, steps=True)
     if "modules" in options.parts:
         outcomes["modules"] = check_modules(options.samples, options.only, way)
     if "optimizers" in options.parts:
