@@ -22,6 +22,9 @@ constexpr double kHopefulShare = 1.0 / 3;
 /// Structures in an iteration that never came before, of an iteration that hardly has a graph soon.
 constexpr uint64_t kManyNews = 4;  // chosen, not measured
 
+/// Lazy turns that are not compared, as graphs for some of their operators are yet to come.
+constexpr int kMostSettlingTurns = 32;  // chosen, not measured
+
 /// Turns of this thread that are open and not decided: nothing within them begins to be.
 thread_local int undecided = 0;
 
@@ -40,6 +43,13 @@ bool ends() {
 bool may_intercept() {
   return !lazy::has_begun() && !options().is_disabled(kLazySwitch.name) && lazy::may_begin() &&
          !speculate::tensor_access().environment().mode_active;
+}
+
+/// Whether graphs were made meanwhile, or a good part of the operators has none yet.
+bool is_settling(const lazy::Session::Progress& before, const lazy::Session::Progress& now) {
+  constexpr uint64_t kShareWithoutGraph = 8;  // one in so many; chosen, not measured
+  return now.graphs != before.graphs || now.waited != before.waited ||
+         kShareWithoutGraph * (now.one_by_one - before.one_by_one) > now.noted - before.noted;
 }
 
 /// Whether most operators ran in graphs.
@@ -135,7 +145,10 @@ void CoExecution::enter(Stage stage, int poor) {
   poor_ = poor;
   why_not_ = {};
   if (stage == Stage::looking) seconds_ = used_ = 0;
-  if (stage == Stage::comparing) test_ = {};
+  if (stage == Stage::comparing) {
+    test_ = {};
+    settling_ = 0;
+  }
   if (stage == Stage::co_executed) watched_ = {};
 }
 
@@ -160,12 +173,7 @@ void CoExecution::decide(const Turn& turn, double seconds, double used) {
     case Stage::warming:
       return decide_after_warming(turn);
     case Stage::comparing:
-      // It waited, or another thread's turn has ended before.
-      if (turn.is_lazy == test_.next_is_old()) return;
-      test_.add(seconds / turn.iterations);
-      if (test_.verdict() == AbTest::Verdict::kept) enter(Stage::co_executed);
-      if (test_.verdict() == AbTest::Verdict::given_up) give_up("eager execution is faster");
-      return;
+      return compare(turn, seconds);
     default:
       return;
   }
@@ -210,6 +218,18 @@ void CoExecution::decide_after_warming(const Turn& turn) {
                                        : "its operators differ from call to call");
   // More was spent on graphs than the account covers: eager execution goes on until it does again.
   if (!is_covered(/*begins=*/false)) enter(Stage::looking, poor_);
+}
+
+/// A program with several paths has graphs for some of them only, when most operators run in graphs
+/// for the first time. What it will gain is seen when the others have theirs.
+void CoExecution::compare(const Turn& turn, double seconds) {
+  // It waited, or another thread's turn has ended before.
+  if (turn.is_lazy == test_.next_is_old()) return;
+  if (turn.is_lazy && is_settling(turn.before, turn.last) && ++settling_ <= kMostSettlingTurns)
+    return;
+  test_.add(seconds / turn.iterations);
+  if (test_.verdict() == AbTest::Verdict::kept) enter(Stage::co_executed);
+  if (test_.verdict() == AbTest::Verdict::given_up) give_up("eager execution is faster");
 }
 
 /// Of one that is decided: if its operators no longer run in graphs, it is decided anew.

@@ -83,6 +83,7 @@ class CoExecution {
   void decide(const Turn& turn, double seconds, double used);
   void decide_after_look(const Turn& turn, double seconds, double used);
   void decide_after_warming(const Turn& turn);
+  void compare(const Turn& turn, double seconds);
   void watch(const lazy::Session::Progress& before, const lazy::Session::Progress& now);
   bool is_covered(bool begins) const;
   void pay(const Turn& turn, double used);
@@ -94,6 +95,7 @@ class CoExecution {
   bool on_account_;
   Stage stage_ = Stage::looking;
   int calls_ = 0;       ///< or iterations, in this stage
+  int settling_ = 0;    ///< lazy turns that were not compared, as graphs were yet to come
   int poor_ = 0;        ///< lazy ones in which most operators ran one by one, and waiting is no use
   uint64_t rest_ = 0;   ///< calls or turns until it is looked at again; 0: never
   uint64_t total_ = 0;  ///< calls or iterations in turns so far

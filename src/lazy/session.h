@@ -42,7 +42,7 @@ inline constexpr Switch kCrossIterationSwitch{
 enum class Look : uint8_t {
   value,     ///< an operator that runs at once reads a pending tensor
   pointer,   ///< somebody asks for the address of a tensor's memory
-  function,  ///< a converted function begins
+  function,  ///< a graph of a converted function is made, or begins to run
   limit,     ///< too much is pending
   end,       ///< of the session, or synchronize()
 };

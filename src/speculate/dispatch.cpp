@@ -235,7 +235,6 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
     note({ReasonCode::internal_error, "this build has no graph generator", {}});
     return {};
   }
-  const std::shared_ptr<void> ordinary = tensor_access().ordinary_execution();
   const Environment environment = tensor_access().environment();
   if (const char* tracer = active_tracer(environment)) {
     ++counters_.bypassed;
@@ -329,6 +328,7 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
   std::vector<python::Object> captured;
   outgrown_.reset();
   drop_retired();
+  std::shared_ptr<void> ordinary;      // once a graph fits: what stays in Python may stay pending
   std::shared_ptr<Entry> passed_over;  // the first one whose check was cut short
   for (size_t i = 0; i < entries_.size(); ++i) {
     const std::shared_ptr<Entry> entry = entries_[i];
@@ -340,6 +340,11 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
     if (auto found = checked(*entry, call, environment, captured)) {
       ++entry->misses;
       if (!mismatch) mismatch = std::move(found);
+      continue;
+    }
+    if (ordinary == nullptr && (ordinary = tensor_access().ordinary_execution()) != nullptr) {
+      captured = {};  // other threads may have run while it waited, so all is checked again
+      --i;
       continue;
     }
     Attempt attempt;
@@ -578,6 +583,7 @@ class Dispatcher::Generating {
         budget_(seconds) {}
 
  private:
+  const std::shared_ptr<void> ordinary_ = tensor_access().ordinary_execution();
   const Flag flag_;
   const python::GcPause pause_;
   const Spending<std::function<void(double)>> spending_;
@@ -603,6 +609,7 @@ Dispatcher::Attempt Dispatcher::look_ahead(const Call& call, const Environment& 
   if (counters_.generated != 1 || looked_ahead_ == policy::kCallsLookedAhead) return {};
   ++looked_ahead_;
   const std::shared_ptr<Entry> first = compiling_;
+  const std::shared_ptr<void> ordinary = tensor_access().ordinary_execution();
   std::vector<python::Object> captured;
   const auto mismatch = first->guards().check(call, environment, captured);
   if (!mismatch || mismatch->dead || mismatch->path.empty()) return {};
@@ -623,6 +630,7 @@ Dispatcher::Attempt Dispatcher::look_ahead(const Call& call, const Environment& 
 
 Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environment& environment,
                                                  const Outcomes& chosen, bool& committed) {
+  const std::shared_ptr<void> ordinary = tensor_access().ordinary_execution();
   std::shared_ptr<Entry> entry = generate(call, chosen);
   if (!entry) return {};
   std::vector<python::Object> captured;

@@ -8,6 +8,7 @@ from tree_programs import TreeRNN, tree
 
 import torch
 import torchjanus
+from torchjanus import _core
 
 
 def gradients(converted: bool, lazily: bool) -> list[list[torch.Tensor]]:
@@ -46,3 +47,33 @@ def test_losses_print_no_warning(loss, capfd):
             value.backward()
             assert value.item() >= 0
     assert "resized" not in capfd.readouterr().err
+
+
+def scaled(x):
+    return x * 2
+
+
+def test_what_is_pending_waits_where_no_graph_runs():
+    """A call that Python runs is noted with what is pending; one that runs as a graph makes it run."""
+    in_python = torchjanus.function(scaled, profile_runs=1000)
+    as_graph = torchjanus.function(scaled)
+    x = torch.randn(4, 4, dtype=torch.float64)
+    for _ in range(6):
+        as_graph(x)
+    before = torchjanus.stats(as_graph)
+    assert before["state"] == "graph"
+    with torchjanus.lazy():
+        for _ in range(3):  # the first calls run at once
+            in_python(x * 5)
+        torchjanus.synchronize()
+        pending = x * 5
+        result = in_python(pending)
+        assert _core.is_pending(pending)
+        assert _core.is_pending(result)
+        twice = as_graph(pending)
+        assert not _core.is_pending(pending)
+        assert not _core.is_pending(result)
+        assert result.equal(x * 5 * 2)
+        assert twice.equal(x * 5 * 2)
+    assert torchjanus.stats(in_python)["profiled"] == 4
+    assert torchjanus.stats(as_graph)["hits"] == before["hits"] + 1
