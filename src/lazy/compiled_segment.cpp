@@ -38,7 +38,7 @@ CompiledSegment::Run CompiledSegment::prepare(const Segment& segment,
 }
 
 void CompiledSegment::run(Run& run) const {
-  run.has_failed = program_->run(run.inputs, run.cells, run.results, run.rebound).has_value();
+  run.has_failed = !has_run(*program_, run.inputs, run.cells, run.results, run.rebound);
 }
 
 void CompiledSegment::install(const Segment& segment, Run run) const {

@@ -1,7 +1,9 @@
 #include "lazy/compiling_program.h"
 
+#include <cstdio>
 #include <utility>
 
+#include "base/check.h"
 #include "base/options.h"
 #include "graph/text.h"
 #include "kernels/compilation.h"
@@ -45,6 +47,22 @@ void CompilingProgram::start(std::function<void()> step) {
     step();
   else
     work_ = BackgroundWork::start({std::move(step)});
+}
+
+bool has_run(execute::Program& program, std::span<const execute::Slot> inputs,
+             std::span<const execute::Slot> cells, std::span<execute::Slot> results,
+             std::vector<execute::Slot>& rebound) {
+  try {
+    return !program.run(inputs, cells, results, rebound);
+  } catch (const InternalError& error) {
+    if (options().strict) throw;
+    std::fputs(cat("torchjanus: internal error in lazy execution: ", error.what(),
+                   "\n  These operators run one by one from now on. Please report this with the "
+                   "program's source; TORCHJANUS_STRICT=1 makes it an exception.\n")
+                   .c_str(),
+               stderr);
+    return false;
+  }
 }
 
 }  // namespace janus::lazy

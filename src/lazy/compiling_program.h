@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/background.h"
@@ -35,5 +36,11 @@ class CompilingProgram {
   std::shared_ptr<BackgroundWork> work_;
   bool are_kernels_begun_ = false;
 };
+
+/// Runs it as Program::run does. False if it was left, or failed by a mistake of ours, which is
+/// reported: the calls it stands for can then run one by one.
+bool has_run(execute::Program& program, std::span<const execute::Slot> inputs,
+             std::span<const execute::Slot> cells, std::span<execute::Slot> results,
+             std::vector<execute::Slot>& rebound);
 
 }  // namespace janus::lazy

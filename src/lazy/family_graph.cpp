@@ -113,7 +113,7 @@ bool FamilyGraph::run(const Segment& segment) {
   std::vector<Slot> inputs, cells, results(results_.size()), rebound;
   for (const GraphInput& each : inputs_) inputs.push_back(input(each, segment));
   for (const size_t each : program_cells_) cells.push_back(cell(each, segment));
-  if (program_->run(inputs, cells, results, rebound)) return false;
+  if (!has_run(*program_, inputs, cells, results, rebound)) return false;
   give_results(results, segment);
   return true;
 }

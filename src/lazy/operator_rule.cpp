@@ -207,6 +207,27 @@ std::vector<OperatorRule::UnsaidWrite> unsaid_writes(const c10::FunctionSchema& 
   return {{.argument = 3, .result_of_native = 3}, {.argument = 4, .result_of_native = 4}};
 }
 
+bool same_arguments(const c10::FunctionSchema& one, const c10::FunctionSchema& other) {
+  return std::ranges::equal(one.arguments(), other.arguments(), [](const auto& a, const auto& b) {
+    return *a.real_type() == *b.real_type();
+  });
+}
+
+/// What computes the same in new memory. Its overload mostly has the same name: "pow_.Scalar" is
+/// that of "pow.Tensor_Scalar", and "pow.Scalar" takes the number first.
+std::optional<OperatorHandle> functional_of(const c10::FunctionSchema& in_place) {
+  const std::string name = "aten::" + std::string(family_of(in_place));
+  auto& dispatcher = c10::Dispatcher::singleton();
+  const auto fitting = [&](const std::string& overload) -> std::optional<OperatorHandle> {
+    auto found = dispatcher.findSchema({name, overload});
+    return found && same_arguments(found->schema(), in_place) ? found : std::nullopt;
+  };
+  const std::string& overload = in_place.overload_name();
+  for (const std::string& each : {overload, "Tensor_" + overload})
+    if (auto found = fitting(each)) return found;
+  return std::nullopt;
+}
+
 /// Whether the results can be made later: they are tensors, of sizes that the operands' sizes say.
 bool can_wait(const OperatorHandle& overload) {
   const c10::FunctionSchema& schema = overload.schema();
@@ -262,8 +283,7 @@ OperatorRule make_rule(const OperatorHandle& overload) {
     const std::string_view family = family_of(schema);
     const graph::OpDef* const own = native_of(name);
     rule.native = own == nullptr ? native_of(overload_of(family, schema)) : own;
-    rule.functional = c10::Dispatcher::singleton().findSchema(
-        {"aten::" + std::string(family), schema.overload_name()});
+    rule.functional = functional_of(schema);
   }
   rule.unsaid = unsaid_writes(schema);
   for (const auto& each : rule.unsaid) rule.writes[each.argument] = true;
