@@ -5,6 +5,7 @@
     python tests/python/harness/random_programs.py --seeds 17,93         compare these seeds only
     python tests/python/harness/random_programs.py --kind effects        programs of `random_effects.py`
     python tests/python/harness/random_programs.py --way lazily          eagerly and under torchjanus.lazy()
+    python tests/python/harness/random_programs.py --way "converted and lazily"   converted functions under it
 
 A program is the text of a module with a function `build()` that gives a `differential.Program`:
 `random_mixtures.py` writes those that mix kinds of statements, `random_effects.py` those about effects.
@@ -68,7 +69,8 @@ def features_of(kind: str, seed: int) -> list[str]:
 # What is no finding.
 AGREEING = ("same", "rounding", "unusable")
 
-WAYS = ("converted", "lazily")
+LAZY_WAYS = ("lazily", "converted and lazily")
+WAYS = ("converted", *LAZY_WAYS)
 LAZY_ROUNDS = 2  # of all calls
 
 
@@ -123,7 +125,8 @@ def observe(
                     bits = torch.linspace(-4, 4, tensor.numel()).reshape(tensor.shape)
                     tensor.data.mul_(1 + bits * 2.0**-52)
         program.calls = list(program.calls) * rounds
-        return differential.observe(program, converted=way == "converted", lazily=way == "lazily")
+        converted, lazily = way.startswith("converted"), way in LAZY_WAYS
+        return differential.observe(program, converted=converted, lazily=lazily)
 
 
 def given_tensors(program: Any) -> Iterator[Any]:
@@ -168,7 +171,7 @@ def compare_program(text: str, folder: Path, name: str, way: str = "converted") 
     path = folder / f"{name}.py"
     path.write_text(text)
     tolerance = 1e-4 if ".float()" in text else 1e-9
-    in_way = functools.partial(observe, text, path, rounds=LAZY_ROUNDS if way == "lazily" else 1)
+    in_way = functools.partial(observe, text, path, rounds=LAZY_ROUNDS if way in LAZY_WAYS else 1)
     outcome = Outcome(-1, "same")
     runs = []
     for each in ("eagerly", way):
@@ -194,7 +197,7 @@ def compare_program(text: str, folder: Path, name: str, way: str = "converted") 
 
 def tell(outcome: Outcome, stats: dict[str, Any], way: str) -> None:
     """How it has run."""
-    if way == "lazily":
+    if way in LAZY_WAYS:
         outcome.hits = stats["run_in_graphs"]
         outcome.operators = {name: stats[name] for name in vars(Operators())}
     else:
@@ -444,7 +447,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help="compare the program in this file")
     options = parser.parse_args()
-    if options.way == "lazily":
+    if options.way in LAZY_WAYS:
         let_graphs_run_at_once()
     if options.show is not None:
         print(text_of(options.kind, options.show))
