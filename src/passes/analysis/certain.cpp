@@ -22,10 +22,18 @@ bool has_integers(const Value* value) {
 
 bool is_integer(const Value* value) { return value->type.kind == graph::Type::Kind::i64; }
 
+/// The operator that computes the value, be it in a kernel; null: it is given to the graph.
+const Node* computed_by(const Value* value) {
+  const Node* node = value->definition;
+  if (node == nullptr || node->op != &op::fused) return node;
+  const auto place = std::ranges::find(node->outputs, value) - node->outputs.begin();
+  return node->blocks.front()->results[static_cast<size_t>(place)]->definition;
+}
+
 /// A pool's backward pass looks whether the indices lie in the image: those of the forward pass do.
 bool has_own_indices(const Node& node) {
-  const Value* indices = node.inputs[2];
-  return indices->definition != nullptr && indices->definition->op == &op::max_pool2d_with_indices;
+  const Node* pool = computed_by(node.inputs[2]);
+  return pool != nullptr && pool->op == &op::max_pool2d_with_indices;
 }
 
 /// A view, or a part, at a place that is a number of the run: it must lie in the tensor.
