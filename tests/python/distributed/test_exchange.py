@@ -48,9 +48,10 @@ def test_the_first_bucket_is_sent_before_later_gradients_are_computed(ranks, nam
         assert len(sent) > 1 and sent[0] < computed[-1] < sent[-1] < waited[0], graph
 
 
-@pytest.mark.parametrize("name", ["residual", "gpt", "gan", "accumulated_whole"])
+@pytest.mark.parametrize("name", ["lenet", "residual", "gpt", "lstm", "gan", "accumulated_whole"])
 def test_four_ranks(ranks, name):
-    found = ranks.run("rank_programs:train", ranks=4, name=name, way="step", options=SMALL)
+    options = {"bucket_cap_mb": 3e-4}
+    found = ranks.run("rank_programs:train", ranks=4, name=name, way="step", options=options)
     expect_equal(found)
     for each in found:
         expect_graph(each["asked"][0], 2)
