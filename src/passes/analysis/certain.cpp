@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/constant.h"
 #include "graph/op.h"
 #include "ops/list.h"
 #include "ops/read.h"
@@ -41,6 +42,14 @@ bool is_cut_by_number(const Node& node) {
   const bool is_part =
       node.op->is(Trait::view) || graph::raises_of(*node.op) == Raises::outside_part;
   return is_part && std::ranges::any_of(node.inputs, is_integer);
+}
+
+/// Random numbers by what the graph has always had: eager has drawn by it.
+bool draws_as_before(const Node& node) {
+  return node.op->is(Trait::random) && graph::raises_of(*node.op) == Raises::not_for_contents &&
+         std::ranges::all_of(node.inputs, [](const Value* input) {
+           return input->type.is_tensor() || graph::constant_number(input).has_value();
+         });
 }
 
 }  // namespace
@@ -83,7 +92,7 @@ bool is_certain(const Node& node) {
   }
   if (node.op == &op::constant || node.op == &op::state || node.op == &op::undefined) return true;
   if (node.op == &op::size || node.op == &op::dimension || node.op == &op::call) return false;
-  return fails_only_for_memory(node);
+  return draws_as_before(node) || fails_only_for_memory(node);
 }
 
 const Node* uncertain_behind_communication(const graph::Graph& graph) {

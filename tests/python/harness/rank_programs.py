@@ -105,7 +105,7 @@ def residual(parallel):
 
 @training
 def pooled(parallel):
-    """Buffers, and pools that stand in kernels."""
+    """Buffers are broadcast, then random numbers are drawn; pools stand in kernels."""
     net = parallel(
         nn.Sequential(
             nn.Conv2d(1, 4, 3, padding=1),
@@ -115,6 +115,7 @@ def pooled(parallel):
             nn.Conv2d(4, 6, 3, padding=1),
             nn.MaxPool2d(2),
             nn.ReLU(),
+            nn.Dropout(0.2),
             nn.Flatten(),
             nn.Linear(24, 30),
             nn.ReLU(),
