@@ -496,7 +496,8 @@ passes::BucketNumbers numbers_of_buckets(const autograd::edge_list& edges) {
     const auto found = numbers.find(accumulator->variable.unsafeGetTensorImpl());
     if (found != numbers.end()) result[i] = found->second;
   }
-  if (std::ranges::none_of(result, [](const auto& number) { return number.has_value(); })) return {};
+  if (std::ranges::none_of(result, [](const auto& number) { return number.has_value(); }))
+    return {};
   return result;
 }
 

@@ -23,9 +23,9 @@ inline constexpr Switch kBucketedBackwardSwitch{
     "bucketed_backward",
     "the backward run is divided where processes share gradients; off: it is one program"};
 
-/// Where the buckets are not known, the sizes that DistributedDataParallel's have unless the program
-/// says otherwise: kDefaultFirstBucketBytes, and its usual `bucket_cap_mb`. The number of parts is chosen, not measured: a part
-/// costs its entry, and its values leave planned memory.
+/// Where the buckets are not known, the sizes that DistributedDataParallel's have unless the
+/// program says otherwise: kDefaultFirstBucketBytes, and its usual `bucket_cap_mb`. The number of
+/// parts is chosen, not measured: a part costs its entry, and its values leave planned memory.
 inline constexpr passes::BucketLimits kPartLimits = {
     .first = int64_t{1} << 20, .rest = int64_t{25} << 20, .most = 10};
 

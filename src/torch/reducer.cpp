@@ -34,20 +34,19 @@ struct Open : c10d::Reducer {
 c10d::Reducer* reducer_of(PyObject* object) {
   using python::Object;
   const std::type_info& type = typeid(c10d::Reducer);
-  const Object capsule =
-      Object::steal(PyCapsule_New(const_cast<std::type_info*>(&type), typeid(std::type_info).name(), nullptr));
+  const Object capsule = Object::steal(
+      PyCapsule_New(const_cast<std::type_info*>(&type), typeid(std::type_info).name(), nullptr));
   const Object abi = Object::steal(PyBytes_FromString(PYBIND11_PLATFORM_ABI_ID));
   const Object kind = Object::steal(PyBytes_FromString("raw_pointer_ephemeral"));
   const Object method = python::try_attribute(object, "_pybind11_conduit_v1_");
-  const Object found = method ? python::call(method.get(), {abi.get(), capsule.get(), kind.get()})
-                              : Object();
+  const Object found =
+      method ? python::call(method.get(), {abi.get(), capsule.get(), kind.get()}) : Object();
   if (!found || !PyCapsule_CheckExact(found.get())) return nullptr;
   return static_cast<c10d::Reducer*>(PyCapsule_GetPointer(found.get(), type.name()));
 }
 
 c10d::Reducer* reducer_of_call() {
-  static PyObject* const wrapper =
-      frontend::imported("torch.nn.parallel.DistributedDataParallel");
+  static PyObject* const wrapper = frontend::imported("torch.nn.parallel.DistributedDataParallel");
   if (wrapper == nullptr) return nullptr;
   const python::Object called = python::try_attribute(wrapper, "_active_ddp_module");
   if (!called || called.is(Py_None)) return nullptr;

@@ -35,7 +35,8 @@ def test_step_is_one_graph(ranks, name, options):
 
 
 @pytest.mark.parametrize(
-    ("name", "last_gradient"), [("pooled", "convolution_backward"), ("lenet", "convolution_back"), ("gpt", "embed")]
+    ("name", "last_gradient"),
+    [("pooled", "convolution_backward"), ("lenet", "convolution_back"), ("gpt", "embed")],
 )
 def test_the_first_bucket_is_sent_before_later_gradients_are_computed(ranks, name, last_gradient):
     found = ranks.run("rank_programs:train", name=name, way="step", options=SMALL)

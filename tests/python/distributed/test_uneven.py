@@ -1,4 +1,4 @@
-"""Ranks with other numbers of batches, statistics of all ranks, and a wrapper whose results are differentiated outside."""
+"""Other numbers of batches on each rank, statistics of all ranks, and a wrapper that is differentiated outside."""
 
 import pytest
 import torch.distributed
