@@ -36,7 +36,11 @@ def test_step_is_one_graph(ranks, name, options):
 
 @pytest.mark.parametrize(
     ("name", "last_gradient"),
-    [("pooled", "convolution_backward"), ("lenet", "convolution_back"), ("gpt", "embed")],
+    [
+        ("pooled", "convolution_backward"),
+        ("lenet", "convolution_backward"),
+        ("gpt", "embedding_dense_backward"),
+    ],
 )
 def test_the_first_bucket_is_sent_before_later_gradients_are_computed(ranks, name, last_gradient):
     found = ranks.run("rank_programs:train", name=name, way="step", options=SMALL)
