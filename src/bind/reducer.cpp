@@ -1,10 +1,5 @@
 #include "bind/reducer.h"
 
-#include <pybind11/conduit/pybind11_platform_abi_id.h>
-#include <torch/csrc/distributed/c10d/reducer.hpp>
-
-#include <typeinfo>
-
 #include "base/check.h"
 #include "torch/reducer.h"
 
@@ -14,16 +9,10 @@ namespace janus::bind {
 
 namespace {
 
-/// The object of C++ behind one of pybind11's, by the protocol that it has for other libraries.
 c10d::Reducer& reducer_of(nb::handle object) {
-  const auto type = nb::capsule(&typeid(c10d::Reducer), typeid(std::type_info).name());
-  const nb::object found = object.attr("_pybind11_conduit_v1_")(
-      nb::bytes(PYBIND11_PLATFORM_ABI_ID), type, nb::bytes("raw_pointer_ephemeral"));
-  void* const reducer = nb::isinstance<nb::capsule>(found)
-                            ? PyCapsule_GetPointer(found.ptr(), typeid(c10d::Reducer).name())
-                            : nullptr;
+  c10d::Reducer* const reducer = torch::reducer_of(object.ptr());
   TORCHJANUS_CHECK(reducer != nullptr, "a reducer that torch does not show");
-  return *static_cast<c10d::Reducer*>(reducer);
+  return *reducer;
 }
 
 }  // namespace

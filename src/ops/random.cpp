@@ -211,7 +211,7 @@ constinit const OpDef op::bernoulli{
     .python = "bernoulli",
     .traits = Trait::random,
     .layout = Layout::differs,
-    .raises = Raises::not_for_contents,
+    .raises = Raises::outside_range,
     .saves = Saves::values,
     .draws = Draws::elements,
     .infer = same_as_floating,

@@ -35,6 +35,7 @@
 #include "torch/parts.h"
 #include "torch/process_group.h"
 #include "torch/random_state.h"
+#include "torch/reducer.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {
@@ -483,6 +484,23 @@ bool is_waited_for(const Edge& edge) {
   return accumulator != nullptr && !accumulator->post_hooks().empty();
 }
 
+/// The buckets in which the wrapper that Python is calling sends gradients; empty: there is none.
+passes::BucketNumbers numbers_of_buckets(const autograd::edge_list& edges) {
+  c10d::Reducer* const reducer = reducer_of_call();
+  if (reducer == nullptr) return {};
+  const auto numbers = bucket_numbers(*reducer);
+  passes::BucketNumbers result(edges.size());
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const autograd::AccumulateGrad* const accumulator = accumulator_at(edges[i]);
+    if (accumulator == nullptr) continue;
+    const auto found = numbers.find(accumulator->variable.unsafeGetTensorImpl());
+    if (found != numbers.end()) result[i] = found->second;
+  }
+  if (std::ranges::none_of(result, [](const auto& number) { return number.has_value(); }))
+    return {};
+  return result;
+}
+
 /// Whether the backward run is given in parts to those who wait for gradients.
 bool divide(const Ways& ways, const autograd::edge_list& edges) {
   if (ways.apart || ways.order.empty() || options().is_disabled(kBucketedBackwardSwitch.name))
@@ -491,7 +509,7 @@ bool divide(const Ways& ways, const autograd::edge_list& edges) {
   if (forced_part_bytes == 0 && !is_wanted) return false;
   std::vector<bool> leaves;
   for (const Edge& edge : edges) leaves.push_back(accumulator_at(edge) != nullptr);
-  ways.whole->divide(ways.order, leaves);
+  ways.whole->divide(ways.order, leaves, [&] { return numbers_of_buckets(edges); });
   return !ways.whole->parts().empty();
 }
 

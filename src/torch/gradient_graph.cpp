@@ -229,7 +229,8 @@ void GradientGraph::find_leaves(const Graph& forward, size_t saved_count) {
   leaf_of_input_.resize(saved_count + results_.size());
 }
 
-void GradientGraph::divide(const std::vector<size_t>& order, const std::vector<bool>& leaves) {
+void GradientGraph::divide(const std::vector<size_t>& order, const std::vector<bool>& leaves,
+                           const std::function<passes::BucketNumbers()>& numbers) {
   std::call_once(divided_, [&] {
     if (!knows_leaves_) return;
     const int64_t forced = forced_part_bytes;
@@ -239,8 +240,10 @@ void GradientGraph::divide(const std::vector<size_t>& order, const std::vector<b
     std::vector<int64_t> bytes;
     for (size_t i = 0; i < leaves.size(); ++i)
       bytes.push_back(leaves[i] ? graph::typical_bytes(backward.results()[i]->type) : 0);
-    parts_ =
-        passes::divide_backward(backward, passes::buckets_of(order, bytes, limits), leaf_of_input_);
+    const passes::BucketNumbers known = forced > 0 ? passes::BucketNumbers() : numbers();
+    const auto buckets = known.empty() ? passes::buckets_of(order, bytes, limits)
+                                       : passes::buckets_of(order, bytes, limits, known);
+    parts_ = passes::divide_backward(backward, buckets, leaf_of_input_);
     value_count_ = backward.inputs().size();
     for (const passes::BackwardPart& part : parts_) value_count_ += part.gives.size();
     part_programs_.resize(parts_.size());

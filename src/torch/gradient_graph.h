@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,9 +23,9 @@ inline constexpr Switch kBucketedBackwardSwitch{
     "bucketed_backward",
     "the backward run is divided where processes share gradients; off: it is one program"};
 
-/// The sizes of DistributedDataParallel's buckets: kDefaultFirstBucketBytes, and `bucket_cap_mb` as
-/// it is unless the program says otherwise. The number of parts is chosen, not measured: a part
-/// costs its entry, and its values leave planned memory.
+/// Where the buckets are not known, the sizes that DistributedDataParallel's have unless the
+/// program says otherwise: kDefaultFirstBucketBytes, and its usual `bucket_cap_mb`. The number of
+/// parts is chosen, not measured: a part costs its entry, and its values leave planned memory.
 inline constexpr passes::BucketLimits kPartLimits = {
     .first = int64_t{1} << 20, .rest = int64_t{25} << 20, .most = 10};
 
@@ -79,8 +80,10 @@ class GradientGraph {
   execute::Program& backward();
 
   /// Divides the backward run (passes/gradient/divide_backward.h) as it is asked for first.
-  /// `order`: in which eager completes the gradients; `leaves`: which of them are accumulated.
-  void divide(const std::vector<size_t>& order, const std::vector<bool>& leaves);
+  /// `order`: in which eager completes the gradients; `leaves`: which of them are accumulated;
+  /// `numbers`: the buckets in which they are sent, empty if that is not known.
+  void divide(const std::vector<size_t>& order, const std::vector<bool>& leaves,
+              const std::function<passes::BucketNumbers()>& numbers);
   /// The parts, which do not change any more; empty: it is not divided.
   const std::vector<passes::BackwardPart>& parts() const { return parts_; }
   /// How many parts there are at last; 1: it is not divided.

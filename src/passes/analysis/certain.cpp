@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/constant.h"
 #include "graph/op.h"
 #include "ops/list.h"
 #include "ops/read.h"
@@ -22,10 +23,18 @@ bool has_integers(const Value* value) {
 
 bool is_integer(const Value* value) { return value->type.kind == graph::Type::Kind::i64; }
 
+/// The operator that computes the value, be it in a kernel; null: it is given to the graph.
+const Node* computed_by(const Value* value) {
+  const Node* node = value->definition;
+  if (node == nullptr || node->op != &op::fused) return node;
+  const auto place = std::ranges::find(node->outputs, value) - node->outputs.begin();
+  return node->blocks.front()->results[static_cast<size_t>(place)]->definition;
+}
+
 /// A pool's backward pass looks whether the indices lie in the image: those of the forward pass do.
 bool has_own_indices(const Node& node) {
-  const Value* indices = node.inputs[2];
-  return indices->definition != nullptr && indices->definition->op == &op::max_pool2d_with_indices;
+  const Node* pool = computed_by(node.inputs[2]);
+  return pool != nullptr && pool->op == &op::max_pool2d_with_indices;
 }
 
 /// A view, or a part, at a place that is a number of the run: it must lie in the tensor.
@@ -33,6 +42,14 @@ bool is_cut_by_number(const Node& node) {
   const bool is_part =
       node.op->is(Trait::view) || graph::raises_of(*node.op) == Raises::outside_part;
   return is_part && std::ranges::any_of(node.inputs, is_integer);
+}
+
+/// Random numbers by what the graph has always had: eager has drawn by it.
+bool draws_as_before(const Node& node) {
+  return node.op->is(Trait::random) && graph::raises_of(*node.op) == Raises::not_for_contents &&
+         std::ranges::all_of(node.inputs, [](const Value* input) {
+           return input->type.is_tensor() || graph::constant_number(input).has_value();
+         });
 }
 
 }  // namespace
@@ -75,7 +92,7 @@ bool is_certain(const Node& node) {
   }
   if (node.op == &op::constant || node.op == &op::state || node.op == &op::undefined) return true;
   if (node.op == &op::size || node.op == &op::dimension || node.op == &op::call) return false;
-  return fails_only_for_memory(node);
+  return draws_as_before(node) || fails_only_for_memory(node);
 }
 
 const Node* uncertain_behind_communication(const graph::Graph& graph) {

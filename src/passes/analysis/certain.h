@@ -16,7 +16,8 @@ bool fails_only_for_memory(const graph::Node& node);
 bool is_safe_for_elements(const graph::OpDef& op, bool integers_in, bool integers_out);
 
 /// Whether the run can't be given up at the node, wherever it stands in the body: it is no guard,
-/// computes no number that may not fit, runs no blocks, and fails_only_for_memory() holds.
+/// computes no number that may not fit, runs no blocks, and fails_only_for_memory() holds, or it
+/// draws random numbers by constants.
 bool is_certain(const graph::Node& node);
 
 /// What stands behind the first communication with other processes, and may end the run, or

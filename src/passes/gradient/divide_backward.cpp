@@ -2,6 +2,7 @@
 #include "passes/gradient/divide_backward.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <string>
@@ -276,13 +277,18 @@ class Division {
   bool can_be_handed_on_ = true;
 };
 
+/// Of each part but the first, so that there are not too many.
+int64_t least_bytes_of_others(int64_t all, const BucketLimits& limits) {
+  const auto others = static_cast<int64_t>(std::max<size_t>(limits.most, 2) - 1);
+  return (all - limits.first + others - 1) / others;
+}
+
 }  // namespace
 
 std::vector<Bucket> buckets_of(const std::vector<size_t>& order, const std::vector<int64_t>& bytes,
                                const BucketLimits& limits) {
   const int64_t all = std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
-  const auto others = static_cast<int64_t>(std::max<size_t>(limits.most, 2) - 1);
-  const int64_t rest = std::max(limits.rest, (all - limits.first + others - 1) / others);
+  const int64_t rest = std::max(limits.rest, least_bytes_of_others(all, limits));
   std::vector<Bucket> buckets(1);
   int64_t filled = 0, left = all;
   for (const size_t target : order) {
@@ -294,6 +300,33 @@ std::vector<Bucket> buckets_of(const std::vector<size_t>& order, const std::vect
     buckets.back().push_back(target);
     filled += bytes[target];
     left -= bytes[target];
+  }
+  return buckets;
+}
+
+std::vector<Bucket> buckets_of(const std::vector<size_t>& order, const std::vector<int64_t>& bytes,
+                               const BucketLimits& limits, const BucketNumbers& numbers) {
+  const int64_t all = std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+  const int64_t rest = std::max(limits.first, least_bytes_of_others(all, limits));
+  std::map<size_t, size_t> missing;  // of the buckets that are not sent yet
+  for (const auto& number : numbers)
+    if (number) ++missing[*number];
+  std::vector<Bucket> buckets(1);
+  int64_t filled = 0;
+  bool is_sent = false;
+  for (const size_t target : order) {
+    if (is_sent && filled >= (buckets.size() == 1 ? limits.first : rest)) {
+      buckets.emplace_back();
+      filled = 0;
+    }
+    buckets.back().push_back(target);
+    filled += bytes[target];
+    is_sent = false;
+    if (numbers[target]) --missing[*numbers[target]];
+    while (!missing.empty() && missing.begin()->second == 0) {
+      missing.erase(missing.begin());
+      is_sent = true;
+    }
   }
   return buckets;
 }

@@ -5,7 +5,8 @@
 // Experiences on Accelerating Data Parallel Training", VLDB 2020, section 3.2.3): gradients fall
 // into buckets in the order in which the backward run completes them, and a bucket is full when its
 // bytes reach a limit. The first limit is smaller, so that communication begins early. What is left
-// over and smaller than that joins the last bucket, as a part costs its entry.
+// over and smaller than that joins the last bucket, as a part costs its entry. Where the buckets
+// that are sent are known, parts end with them.
 //
 // A node belongs to the first part that needs it. What later parts use as well is handed on: it is
 // one more result of the part that makes it. Two things are not. Views, and what depends on
@@ -36,6 +37,14 @@ struct BucketLimits {
 /// Divides the targets, which are in that order. `bytes`: by target; none: it does not count.
 std::vector<Bucket> buckets_of(const std::vector<size_t>& order, const std::vector<int64_t>& bytes,
                                const BucketLimits& limits);
+
+/// By target: the number of the bucket in which processes send it; none: nobody does.
+using BucketNumbers = std::vector<std::optional<size_t>>;
+
+/// Divides the targets where a bucket is complete, and so are all before it: it is sent then. Those
+/// that are smaller than the first limit come with the next one.
+std::vector<Bucket> buckets_of(const std::vector<size_t>& order, const std::vector<int64_t>& bytes,
+                               const BucketLimits& limits, const BucketNumbers& numbers);
 
 /// Values are numbered: the inputs of the whole first, then what parts hand on.
 struct BackwardPart {

@@ -51,6 +51,20 @@ std::vector<bool> needed_by_guards(const graph::Block& block, const Predecessors
   return needed;
 }
 
+constexpr uint32_t kNoCollective = UINT32_MAX;
+
+/// By node: which collective can begin the sooner for it, as a number in their order.
+std::vector<uint32_t> collectives_behind(const graph::Block& block, const Predecessors& before) {
+  uint32_t count = 0;
+  for (const Node* node : block.nodes) count += ops::begins_collective(*node) ? 1 : 0;
+  std::vector<uint32_t> first(block.nodes.size(), kNoCollective);
+  for (size_t i = first.size(); i-- > 0;) {
+    if (ops::begins_collective(*block.nodes[i])) first[i] = --count;
+    for (const uint32_t other : before[i]) first[other] = std::min(first[other], first[i]);
+  }
+  return first;
+}
+
 /// Counts, while nodes are put in order, which tensors still have users.
 class Memory {
  public:
@@ -121,6 +135,7 @@ class Scheduler {
         after_(successors(before_)),
         memory_(graph),
         early_(needed_by_guards(block_, before_)),
+        leads_to_(collectives_behind(block_, before_)),
         is_ready_(before_.size()) {}
 
   std::vector<Node*> order() {
@@ -132,7 +147,7 @@ class Scheduler {
     std::vector<Node*> result;
     std::vector<bool> done(before_.size());
     while (!queue_.empty()) {
-      const uint32_t next = std::get<2>(queue_.top());
+      const uint32_t next = std::get<3>(queue_.top());
       queue_.pop();
       if (done[next]) continue;
       done[next] = true;
@@ -155,7 +170,7 @@ class Scheduler {
   /// Smaller comes first. What is exchanged begins as soon as it can, and is waited for when there
   /// is nothing else to do.
   enum class Stage { guards, exchanges, work, waits, writes };
-  using Key = std::tuple<Stage, bool, uint32_t>;
+  using Key = std::tuple<Stage, uint32_t, bool, uint32_t>;
 
   bool is_wait(uint32_t i) const { return block_.nodes[i]->op == &op::collective_wait; }
 
@@ -167,6 +182,13 @@ class Scheduler {
     return is_write(node) ? Stage::writes : Stage::work;
   }
 
+  /// What the first collective waits for comes first, so that it is on its way while the rest is
+  /// computed. What no collective waits for is left to that time, unless it frees memory.
+  uint32_t turn_of(uint32_t i, bool grows) const {
+    if (leads_to_[i] == kNoCollective) return grows ? kNoCollective : 0;
+    return leads_to_[i];
+  }
+
   void make_ready(uint32_t i) {
     is_ready_[i] = true;
     push(i);
@@ -174,7 +196,7 @@ class Scheduler {
   void push(uint32_t i) {
     const Stage stage = stage_of(i);
     const bool grows = stage == Stage::work && memory_.growth(i) > 0;
-    queue_.emplace(stage, grows, i);
+    queue_.emplace(stage, stage == Stage::work ? turn_of(i, grows) : 0, grows, i);
   }
 
   const graph::Block& block_;
@@ -182,6 +204,7 @@ class Scheduler {
   const std::vector<std::vector<uint32_t>> after_;
   Memory memory_;
   const std::vector<bool> early_;
+  const std::vector<uint32_t> leads_to_;
   std::vector<bool> is_ready_;
   /// For what was exchanged: one that fails must do so before anything is written, so what uses
   /// the first comes behind the last.

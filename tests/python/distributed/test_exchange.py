@@ -6,7 +6,7 @@ import torch.distributed
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="no torch.distributed")
 
-WHOLE = ["lenet", "residual", "gpt", "lstm", "trees"]
+WHOLE = ["lenet", "residual", "pooled", "gpt", "lstm", "trees"]
 SEVERAL = ["gan", "gan_frozen", "chained"]  # wrappers
 ACCUMULATED = ["accumulated_whole"]
 SMALL = {"bucket_cap_mb": 1e-4}
@@ -34,9 +34,29 @@ def test_step_is_one_graph(ranks, name, options):
         assert "communication" not in [code for code, _ in asked["reasons"]], asked
 
 
-@pytest.mark.parametrize("name", ["residual", "gpt", "gan", "accumulated_whole"])
+@pytest.mark.parametrize(
+    ("name", "last_gradient"),
+    [
+        ("pooled", "convolution_backward"),
+        ("lenet", "convolution_backward"),
+        ("gpt", "embedding_dense_backward"),
+    ],
+)
+def test_the_first_bucket_is_sent_before_later_gradients_are_computed(ranks, name, last_gradient):
+    found = ranks.run("rank_programs:train", name=name, way="step", options=SMALL)
+    expect_equal(found)
+    for each in found:
+        (graph,) = each["graphs"]
+        sent = [i for i, line in enumerate(graph) if " = all_reduce_bucket " in line]
+        computed = [i for i, line in enumerate(graph) if last_gradient in line]
+        waited = [i for i, line in enumerate(graph) if " = collective_wait " in line]
+        assert len(sent) > 1 and sent[0] < computed[-1] < sent[-1] < waited[0], graph
+
+
+@pytest.mark.parametrize("name", ["lenet", "residual", "gpt", "lstm", "gan", "accumulated_whole"])
 def test_four_ranks(ranks, name):
-    found = ranks.run("rank_programs:train", ranks=4, name=name, way="step", options=SMALL)
+    options = {"bucket_cap_mb": 3e-4}
+    found = ranks.run("rank_programs:train", ranks=4, name=name, way="step", options=options)
     expect_equal(found)
     for each in found:
         expect_graph(each["asked"][0], 2)

@@ -35,6 +35,15 @@ def test_the_first_bucket_is_shared_before_the_last_part_begins(ranks):
         assert each["events"][-1] != "part", each
 
 
+def test_parts_end_with_the_buckets_of_the_wrapper(ranks):
+    """A layer has 1.2 MiB of gradients, so a limit of 1 MiB makes it a bucket."""
+    for each in ranks.run("rank_overlap:events", width=400, bucket_cap_mb=1):
+        assert each["backward_parts"] == 3, each
+        assert each["events"] == ["bucket 0", "part", "bucket 1", "part", "bucket 2"], each
+    for each in ranks.run("rank_overlap:events", width=400, bucket_cap_mb=10):
+        assert each["backward_parts"] == 1 and each["events"] == ["bucket 0"], each
+
+
 def test_off_by_its_switch(ranks):
     for each in ranks.run("rank_overlap:events", width=400, switched_off=True):
         assert each["backward_parts"] == 1 and "part" not in each["events"], each

@@ -40,12 +40,13 @@ def network(width: int) -> nn.Module:
     return nn.Sequential(*layers)
 
 
-def events(width: int, switched_off: bool = False) -> dict[str, Any]:
-    """Events of the last step: `bucket 0` is ready, `part` begins. Gradients have 3 * width * width * 8 bytes."""
+def events(width: int, switched_off: bool = False, **options: Any) -> dict[str, Any]:
+    """Events of the last step: `bucket 0` is ready, `part` begins. Gradients have 3 * width * width * 8 bytes.
+    `options`: of the wrapper."""
     with torchjanus.options.without(*(["bucketed_backward"] if switched_off else [])):
-        eager = DistributedDataParallel(network(width))
+        eager = DistributedDataParallel(network(width), **options)
         inner = network(width)
-        ours = DistributedDataParallel(torchjanus.function(inner))
+        ours = DistributedDataParallel(torchjanus.function(inner), **options)
         happened: list[str] = []
 
         def shared(

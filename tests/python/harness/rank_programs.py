@@ -103,6 +103,30 @@ def residual(parallel):
     return Training(step, [net], lambda _: (torch.randn(4, 3, 6, 6), torch.randint(5, (4,))))
 
 
+@training
+def pooled(parallel):
+    """Buffers are broadcast, then random numbers are drawn; pools stand in kernels."""
+    net = parallel(
+        nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding=1),
+            nn.BatchNorm2d(4),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(4, 6, 3, padding=1),
+            nn.MaxPool2d(2),
+            nn.ReLU(),
+            nn.Dropout(0.2),
+            nn.Flatten(),
+            nn.Linear(24, 30),
+            nn.ReLU(),
+            nn.Linear(30, 5),
+        )
+    )
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    step = plain_step(net, optimizer, F.cross_entropy)
+    return Training(step, [net], lambda _: (torch.randn(6, 1, 8, 8), torch.randint(5, (6,))))
+
+
 class Block(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
@@ -549,6 +573,7 @@ class Run:
                 line for each in self.asked for line in torchjanus.explain(each).splitlines()
             ],
             "modules": [_brief(torchjanus.stats(each)) for each in modules],
+            "graphs": [torchjanus.graph(each).splitlines() for each in self.asked],
         }
 
 

@@ -199,5 +199,28 @@ TEST(BucketsOf, AreLargerWhereThereWouldBeTooMany) {
             (std::vector<Bucket>{{4}, {3, 2, 1}, {0}}));
 }
 
+TEST(BucketsOf, EndWhereTheBucketsThatAreSentDo) {
+  const BucketLimits limits = {.first = 10, .rest = 1000, .most = 8};
+  const auto divided = [&](const std::vector<int64_t>& bytes, const BucketNumbers& numbers) {
+    std::vector<size_t> order(bytes.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    return buckets_of(order, bytes, limits, numbers);
+  };
+  // What nobody sends (2) comes with the next bucket. What is left may be small.
+  EXPECT_EQ(divided({6, 6, 9, 20, 4}, {0, 0, std::nullopt, 1, 2}),
+            (std::vector<Bucket>{{0, 1}, {2, 3}, {4}}));
+  // The second one is complete before the first: both are sent behind the first.
+  EXPECT_EQ(divided({20, 20, 20, 20}, {1, 0, 0, 2}), (std::vector<Bucket>{{0, 1, 2}, {3}}));
+  // Small buckets come with the next one.
+  EXPECT_EQ(divided({6, 6, 6, 6}, {0, 1, 2, 3}), (std::vector<Bucket>{{0, 1}, {2, 3}}));
+}
+
+TEST(BucketsOf, ThatAreSentComeTogetherWhereThereWouldBeTooMany) {
+  const BucketLimits limits = {.first = 1, .rest = 1, .most = 3};
+  const std::vector<size_t> order = {4, 3, 2, 1, 0};
+  EXPECT_EQ(buckets_of(order, std::vector<int64_t>(5, 10), limits, {4, 3, 2, 1, 0}),
+            (std::vector<Bucket>{{4}, {3, 2, 1}, {0}}));
+}
+
 }  // namespace
 }  // namespace janus::passes
