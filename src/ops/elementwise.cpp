@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "ops/eager_arithmetic.h"
+#include "ops/eager_rules.h"
 #include "ops/element.h"
 #include "ops/expression.h"
 #include "ops/shape_rules.h"
@@ -168,7 +169,7 @@ constinit const OpDef op::log10{
     .raises = Raises::never_for_floats,
     .saves = Saves::values,
     .infer = floating_like_first,
-    .vjp = [](Vjp& g) { g.add(0, dout(g) / (in(g, 0) * std::numbers::ln10)); },
+    .vjp = [](Vjp& g) { g.add(0, dout(g) / (in(g, 0) * eager_rules().log10_divisor)); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("log10", element(k, 0)); },
 };
 
