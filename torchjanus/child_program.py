@@ -57,7 +57,8 @@ def run(
             "__cached__": None,
             "__loader__": SourceFileLoader("__main__", file),
         }
-        main.setdefault("__annotations__", {})
+        if sys.version_info < (3, 14):  # since then a module has them once they are read
+            main.setdefault("__annotations__", {})
         _run(lambda: exec(waiting.compiled(source, file, program=file), main))
 
 

@@ -595,7 +595,7 @@ Object function_with(const Object& code, PyObject* original) {
   share(to->func_builtins, from->func_builtins);
   share(to->func_doc, from->func_doc);
   share(to->func_dict, from->func_dict);
-  share(to->func_annotations, from->func_annotations);
+  python::share_annotations(*from, *to);
   return result;
 }
 
