@@ -105,6 +105,8 @@ inline bool is_filled_in(PyThreadState* thread) {
 
 /// Whether `sum` keeps account of what additions of floats round away, and adds that at the end.
 constexpr bool kCompensatesSums = TORCHJANUS_SINCE_3_12;
+/// The same of ints that are added to floats.
+constexpr bool kCompensatesIntsInSums = TORCHJANUS_SINCE_3_14;
 /// The same of complex numbers.
 constexpr bool kCompensatesComplexSums = TORCHJANUS_SINCE_3_14;
 
@@ -117,6 +119,14 @@ constexpr bool kHasTypeParameters = TORCHJANUS_SINCE_3_12;
 /// Whether the compiler skips the outer test of an operand of `and` or `or` that is such an
 /// operation itself and was tested already. 3.12 and 3.13 do not.
 constexpr bool kTakesTruthOnce = !TORCHJANUS_SINCE_3_12 || TORCHJANUS_SINCE_3_14;
+
+/// Flags of a code object that tell of its surroundings, and may differ between a definition that
+/// is compiled by itself and the same one in its file.
+constexpr int kFlagsOfSurroundings = CO_NESTED
+#if TORCHJANUS_SINCE_3_14
+                                     | CO_METHOD
+#endif
+    ;
 
 /// Whether a definition leaves the annotations of its parameters to a function of its own, which
 /// whoever reads them calls (PEP 649). Until 3.13 it evaluates them itself.

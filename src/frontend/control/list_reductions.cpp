@@ -105,13 +105,19 @@ Value sum_of_floats(Interpreter& interpreter, const Rolled& list, const Value& s
   return whole(interpreter, sum_in(rest));
 }
 
+/// Whether Python's `sum` keeps account of what it rounds away.
+bool is_sum_of_floats(const Rolled& list, const Value& start) {
+  if (!python::kCompensatesSums || list.form.kind != ElementForm::Kind::number) return false;
+  const bool starts_with_float = class_of(start) == &PyFloat_Type;
+  if (list.form.type == graph::Type::f64())
+    return starts_with_float || class_of(start) == &PyLong_Type;
+  return python::kCompensatesIntsInSums && starts_with_float;
+}
+
 }  // namespace
 
 Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
-  if (python::kCompensatesSums && list.form.kind == ElementForm::Kind::number &&
-      list.form.type == graph::Type::f64() &&
-      (class_of(start) == &PyLong_Type || class_of(start) == &PyFloat_Type))
-    return sum_of_floats(interpreter, list, start);
+  if (is_sum_of_floats(list, start)) return sum_of_floats(interpreter, list, start);
   if (list.form.kind == ElementForm::Kind::tuple || list.form.kind == ElementForm::Kind::object)
     return nullptr;
   const Step add = [&](const Value& total, const Value& element) {

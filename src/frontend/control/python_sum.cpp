@@ -51,9 +51,11 @@ bool is_float(const Value& value) { return class_of(value) == &PyFloat_Type; }
 /// An int, but none of a class of the program; a bool may be an element, and no start.
 bool is_int(const Value& value) { return class_of(value) == &PyLong_Type; }
 
+bool is_any_int(const Value& value) { return PyType_IsSubtype(class_of(value), &PyLong_Type) != 0; }
+
 /// An int of any class that a C `long` has room for.
 bool is_small_int(const Value& value) {
-  if (!PyType_IsSubtype(class_of(value), &PyLong_Type)) return false;
+  if (!is_any_int(value)) return false;
   PyObject* const known = known_object(value);
   return known == nullptr || python::int64_of(known).has_value();
 }
@@ -64,7 +66,9 @@ FloatSum float_sum(Interpreter& interpreter, const Value& start) {
   return {start, zero(interpreter)};
 }
 
-FloatSum added(Interpreter& interpreter, const FloatSum& sum, const Value& element) {
+FloatSum added(Interpreter& interpreter, const FloatSum& sum, const Value& number) {
+  const Value element =
+      is_float(number) ? number : binary(interpreter, Operator::Add, number, zero(interpreter));
   const auto add = [&](const Value& a, const Value& b) {
     return binary(interpreter, Operator::Add, a, b);
   };
@@ -99,7 +103,9 @@ PythonSum::PythonSum(Interpreter& interpreter, const Value& start)
 }
 
 void PythonSum::add(const Value& element) {
-  if (phase_ == Phase::floats && is_float(element)) {
+  const bool is_lossy =
+      is_float(element) || (python::kCompensatesIntsInSums && is_any_int(element));
+  if (phase_ == Phase::floats && is_lossy) {
     sum_ = added(interpreter_, sum_, element);
     return;
   }

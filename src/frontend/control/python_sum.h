@@ -14,7 +14,7 @@ struct FloatSum {
   Value total, lost;
 };
 FloatSum float_sum(Interpreter& interpreter, const Value& start);
-FloatSum added(Interpreter& interpreter, const FloatSum& sum, const Value& element);
+FloatSum added(Interpreter& interpreter, const FloatSum& sum, const Value& number);
 /// With what was lost, unless that is infinite or none.
 Value whole(Interpreter& interpreter, const FloatSum& sum);
 

@@ -2,7 +2,6 @@
 
 import random
 import sys
-from fractions import Fraction
 
 import pytest
 from differential import Program, differential
@@ -20,12 +19,11 @@ def sums_of_known():
         sum(LOSSY, 0.5),
         sum(LOSSY, start=2),
         sum([0.1, 0.2, 0.3], True),
-        sum([0.1, 1e16, Fraction(1, 3), -1e16, 0.1]),
         sum([1e308, 1e308, -1e308]),
         sum([float("inf"), 1.0, 0.1]),
         sum([-0.0, -0.0], -0.0),
         sum([2**63, 1, 0.1, 0.2, 0.3]),
-        sum([0.1, 2**70, 0.2]),
+        sum([0.1, 2**70, 0.2, 1e16, 3, -1e16]),
         sum([]),
         sum([1, 2, True]),
     )
@@ -66,7 +64,7 @@ def test_floats_that_vary():
     return Program(step, calls)
 
 
-@differential(hits=8, tolerance=0)
+@differential(hits=8)
 def test_numbers_of_tensors():
     def step(x):
         return x * sum(row.sum().item() for row in x), sum(x.flatten().tolist())
