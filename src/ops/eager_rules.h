@@ -11,6 +11,8 @@ struct EagerRules {
   /// Whether a number as a bound of `clamp` that an integer dtype can't hold becomes the nearest
   /// one that it holds. Otherwise negative ones wrap in an unsigned dtype, and the rest raise.
   bool clamp_fits_bounds = false;
+  /// Whether `sinh` and `cosh` of float32 are computed in float64, and rounded.
+  bool hyperbolic_in_double = false;
   /// What the gradient of `log10` divides by, a natural logarithm of 10.
   double log10_divisor = 2.3025850929940456;
 };

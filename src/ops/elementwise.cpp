@@ -343,6 +343,13 @@ constinit const OpDef op::atan{
     .scalar = [](ScalarCode& k) -> Scalar { return maths("atan", element(k, 0)); },
 };
 
+/// Sine or cosine: the vector functions of f32 are infinite before the results are.
+Element hyperbolic(const char* function, const Element& x) {
+  const bool is_f32 = x.code()->node().output()->type.dtype == DType::f32;
+  if (!is_f32 || !eager_rules().hyperbolic_in_double) return maths(function, x);
+  return convert(maths(function, convert(x, DType::f64)), x.dtype());
+}
+
 constinit const OpDef op::sinh{
     .name = "sinh",
     .doc = "The hyperbolic sine of each element.",
@@ -354,7 +361,7 @@ constinit const OpDef op::sinh{
     .saves = Saves::values,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * apply(op::cosh, in(g, 0))); },
-    .scalar = [](ScalarCode& k) -> Scalar { return maths("sinh", element(k, 0)); },
+    .scalar = [](ScalarCode& k) -> Scalar { return hyperbolic("sinh", element(k, 0)); },
 };
 
 constinit const OpDef op::cosh{
@@ -368,7 +375,7 @@ constinit const OpDef op::cosh{
     .saves = Saves::values,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * apply(op::sinh, in(g, 0))); },
-    .scalar = [](ScalarCode& k) -> Scalar { return maths("cosh", element(k, 0)); },
+    .scalar = [](ScalarCode& k) -> Scalar { return hyperbolic("cosh", element(k, 0)); },
 };
 
 constinit const OpDef op::tanh{

@@ -17,6 +17,8 @@ inline ops::EagerRules rules_of_this_version() {
   rules.clamp_shares_ties = since(14);
   // Since 2.15, and raises only where no element can be within the bounds.
   rules.clamp_fits_bounds = since(15);
+  // Since 2.15, so that they are infinite only where their results are.
+  rules.hyperbolic_in_double = since(15);
   // Until 2.13 the last digits of the constant round to another double than the logarithm.
   rules.log10_divisor = since(14) ? 2.30258509299404568402 : 2.3025850929940456;
   return rules;

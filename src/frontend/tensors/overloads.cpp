@@ -280,20 +280,28 @@ std::pair<int64_t, int64_t> range_of(graph::DType dtype) {
   return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
 }
 
-/// That it lies between the least and the largest of such a dtype is guarded.
-void assume_that_it_fits(Interpreter& interpreter, graph::Value* number,
-                         const std::pair<int64_t, int64_t>& range) {
-  const auto [least, largest] = range;
-  const Object holds = Object::borrow(Py_True);
+graph::Value* limit_of(graph::Builder& builder, const graph::Value& number, int64_t bound) {
+  return number.type.kind == graph::Type::Kind::f64 ? builder.constant(static_cast<double>(bound))
+                                                    : builder.constant(bound);
+}
+
+void assume_at_least(Interpreter& interpreter, graph::Value* number, int64_t least) {
   graph::Builder& builder = interpreter.builder();
-  for (const auto& [comparison, bound] :
-       {std::pair(&op::scalar_ge, least), std::pair(&op::scalar_le, largest)}) {
-    graph::Value* limit = number->type.kind == graph::Type::Kind::f64
-                              ? builder.constant(static_cast<double>(bound))
-                              : builder.constant(bound);
-    graph::Value* test = (*comparison)(builder, {number, limit});
-    interpreter.follow(test, holds, -1);
-  }
+  graph::Value* test = op::scalar_ge(builder, {number, limit_of(builder, *number, least)});
+  interpreter.follow(test, Object::borrow(Py_True), -1);
+}
+
+void assume_at_most(Interpreter& interpreter, graph::Value* number, int64_t largest) {
+  graph::Builder& builder = interpreter.builder();
+  graph::Value* test = op::scalar_le(builder, {number, limit_of(builder, *number, largest)});
+  interpreter.follow(test, Object::borrow(Py_True), -1);
+}
+
+/// That it lies between the least and the largest of such a dtype is guarded.
+void assume_that_it_fits(Interpreter& interpreter, graph::Value* number, graph::DType dtype) {
+  const auto [least, largest] = range_of(dtype);
+  assume_at_least(interpreter, number, least);
+  assume_at_most(interpreter, number, largest);
 }
 
 [[noreturn]] void refuse_number(Interpreter& interpreter, double number) {
@@ -311,8 +319,15 @@ graph::Value* fitting_bound(Interpreter& interpreter, graph::Value* bound, bool 
   const int64_t largest = least + (int64_t{1} << bits) - 1;
   const auto number = graph::constant_number(bound);
   if (!number) {
-    assume_that_it_fits(interpreter, bound, {least, largest});
-    return bound;
+    graph::Builder& builder = interpreter.builder();
+    graph::Value* end = builder.constant(is_upper ? largest : least);
+    graph::Value* fits =
+        is_upper ? op::scalar_le(builder, {bound, end}) : op::scalar_ge(builder, {bound, end});
+    if (is_upper)
+      assume_at_least(interpreter, bound, least);
+    else
+      assume_at_most(interpreter, bound, largest);
+    return op::scalar_select(builder, {fits, bound, end});
   }
   const bool is_below = *number < static_cast<double>(least);
   const bool is_above = *number > static_cast<double>(largest);
@@ -367,7 +382,7 @@ void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) 
       if (!makes_element(result.dtype, *value, *number)) refuse_number(interpreter, *number);
     } else if (graph::is_integral(result.dtype) ? value->type.kind == graph::Type::Kind::i64
                                                 : result.dtype == graph::DType::f16) {
-      assume_that_it_fits(interpreter, value, range_of(result.dtype));
+      assume_that_it_fits(interpreter, value, result.dtype);
     }
   }
 }
