@@ -128,24 +128,3 @@ def test_annotations_as_texts():
 @differential(hits=0, reasons=["no_source"])
 def test_template_string():
     return Program(module().with_template, tensors())
-
-
-@differential()
-def test_truth_is_asked_once():
-    class Flag:
-        def __init__(self, value):
-            self.value, self.asked = value, 0
-
-        def __bool__(self):
-            self.asked += 1
-            return self.value
-
-    flags = [Flag(False), Flag(True)]
-
-    def step(x):
-        no, yes = flags
-        if ((yes or no) and no) or yes:
-            return x * 2, no.asked, yes.asked
-        return x
-
-    return Program(step, tensors(), watch=flags)
