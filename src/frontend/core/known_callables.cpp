@@ -28,8 +28,8 @@ PyObject* find_attribute(PyObject* root, std::string_view path) {
   return object.release();
 }
 
-/// What a class has in its dict for a class method that is written in C: each look-up binds it anew.
-/// Any other callable is itself.
+/// What a class has in its dict for a class method that is written in C: each look-up binds it
+/// anew. Any other callable is itself.
 PyObject* unbound(PyObject* callable) {
   PyObject* const owner = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
   if (owner == nullptr || !PyType_Check(owner)) return callable;
