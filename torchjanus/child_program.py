@@ -47,7 +47,11 @@ def run(
         _run(waiting.run_module, what)
     elif how == "-c":
         main["__loader__"] = BuiltinImporter
-        _run(exec, compile(what, "<string>", "exec", dont_inherit=True), main)
+        code = compile(what, "<string>", "exec", dont_inherit=True)
+        # Since Python 3.13 tracebacks show the lines of `-c`.
+        if register := getattr(sys.modules.get("linecache"), "_register_code", None):
+            register(code, what, "<string>")
+        _run(exec, code, main)
     else:
         file = os.path.join(os.getcwd(), what)
         with open(file, "rb") as opened:
@@ -57,7 +61,8 @@ def run(
             "__cached__": None,
             "__loader__": SourceFileLoader("__main__", file),
         }
-        main.setdefault("__annotations__", {})
+        if sys.version_info < (3, 14):  # since then a module has them once they are read
+            main.setdefault("__annotations__", {})
         _run(lambda: exec(waiting.compiled(source, file, program=file), main))
 
 

@@ -220,7 +220,9 @@ def _run(name: str, arguments: Sequence[str], stats: Path | None, *, is_module: 
     spawned.recall(path)
     sys.argv = [name if spec is None else file, *arguments]
     module = types.ModuleType("__main__")
-    module.__dict__.update(__file__=file, __spec__=spec, __cached__=None, __annotations__={})
+    module.__dict__.update(__file__=file, __spec__=spec, __cached__=None)
+    if sys.version_info < (3, 14):  # since then a module has them once they are read
+        module.__annotations__ = {}
     module.__loader__ = importlib.machinery.SourceFileLoader("__main__", file)
     if spec is not None:
         module.__loader__ = spec.loader

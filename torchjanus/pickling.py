@@ -54,7 +54,12 @@ def copy_of(f: Function, wrapped: types.FunctionType) -> types.FunctionType:
         _copies[f] = made
     made.__code__ = wrapped.__code__
     made.__defaults__, made.__kwdefaults__ = wrapped.__defaults__, wrapped.__kwdefaults__
-    made.__doc__, made.__annotations__ = wrapped.__doc__, wrapped.__annotations__
+    made.__doc__ = wrapped.__doc__
+    # Since Python 3.14 a function may make its annotations when they are read, which may fail.
+    if annotate := getattr(wrapped, "__annotate__", None):
+        setattr(made, "__annotate__", annotate)  # noqa: B010  (mypy knows 3.11's functions)
+    else:
+        made.__annotations__ = wrapped.__annotations__
     made.__dict__.clear()
     made.__dict__.update(vars(wrapped) | _own_attributes(f, wrapped))
     made.__module__, made.__qualname__ = f.__module__, f"{f.__qualname__}.{_COPY}"

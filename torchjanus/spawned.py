@@ -46,6 +46,8 @@ def convert_from_here(folders: Sequence[Path], stats: Path | None) -> None:
 
     _posixsubprocess.fork_exec = fork_exec
     subprocess._fork_exec = fork_exec  # type: ignore[attr-defined]
+    # Without this switch, Python 3.13 starts most processes by `posix_spawn` (3.11: some).
+    subprocess._USE_POSIX_SPAWN = False  # type: ignore[misc]
 
 
 def recall(program: Path) -> None:

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "ops/eager_arithmetic.h"
+#include "ops/eager_rules.h"
 #include "ops/element.h"
 #include "ops/expression.h"
 #include "ops/row_rules.h"
@@ -99,7 +100,8 @@ Expression within(const Vjp& g, const OpDef& compare, size_t bound) {
   return apply(compare, in(g, 0), in(g, bound));
 }
 
-void clamp_gradient(Vjp& g) {
+/// An operand that equals a bound has the whole gradient.
+void clamp_gradient_of_operand(Vjp& g) {
   const auto dy = dout(g);
   const bool low = !in(g, 1).is_none(), high = !in(g, 2).is_none();
   add_gradient(g, 0, [&] {
@@ -119,6 +121,62 @@ void clamp_gradient(Vjp& g) {
       if (low) taken = apply(op::logical_or, taken, apply(op::gt, in(g, 1), in(g, 2)));
       return apply(op::where, taken, dy, 0);
     });
+}
+
+/// Numbers as bounds: only what lies between them has a gradient.
+void strict_clamp_gradient(Vjp& g) {
+  const bool low = !in(g, 1).is_none(), high = !in(g, 2).is_none();
+  add_gradient(g, 0, [&] {
+    Expression kept = low ? within(g, op::gt, 1) : within(g, op::lt, 2);
+    if (low && high) kept = apply(op::logical_and, kept, within(g, op::lt, 2));
+    return apply(op::where, kept, dout(g), 0);
+  });
+}
+
+/// A tensor as the only bound, which is input `bound`: `loses` compares an operand that the bound
+/// takes the place of.
+void shared_clamp_gradient(Vjp& g, size_t bound, const OpDef& loses) {
+  const auto dy = dout(g), x = in(g, 0), limit = in(g, bound);
+  const auto share = [&](const Expression& mine, const Expression& other) {
+    const auto tie = apply(op::where, apply(op::eq, mine, other), dy / 2, dy);
+    return apply(op::where, apply(loses, mine, other), 0, tie);
+  };
+  add_gradient(g, 0, [&] { return share(x, limit); });
+  add_gradient(g, bound, [&] { return share(limit, x); });
+}
+
+/// Two tensors as bounds. Where they cross, the upper one is the result.
+void shared_clamp_gradient(Vjp& g) {
+  const auto dy = dout(g), x = in(g, 0), low = in(g, 1), high = in(g, 2);
+  const auto both = [](const Expression& a, const Expression& b) {
+    return apply(op::logical_and, a, b);
+  };
+  const auto either = [](const Expression& a, const Expression& b) {
+    return apply(op::logical_or, a, b);
+  };
+  const auto below = apply(op::lt, x, low), above = apply(op::gt, x, high);
+  const auto at_low = apply(op::eq, x, low), at_high = apply(op::eq, x, high);
+  const auto is_range = apply(op::lt, low, high), is_ordered = apply(op::le, low, high);
+  const auto taken = [&](const Expression& all, const Expression& half) {
+    const auto tie = apply(op::where, both(half, is_range), dy / 2, 0);
+    return apply(op::where, all, dy, tie);
+  };
+  add_gradient(g, 0, [&] {
+    const auto inside = apply(op::where, both(either(at_low, at_high), is_range), dy / 2, dy);
+    return apply(op::where, either(below, above), 0, inside);
+  });
+  add_gradient(g, 1, [&] { return taken(both(below, is_ordered), at_low); });
+  const auto crossed = apply(op::gt, low, high);
+  add_gradient(g, 2, [&] { return taken(either(both(above, is_ordered), crossed), at_high); });
+}
+
+void clamp_gradient(Vjp& g) {
+  if (!eager_rules().clamp_shares_ties) return clamp_gradient_of_operand(g);
+  const bool low = in(g, 1).type().is_tensor(), high = in(g, 2).type().is_tensor();
+  if (low && high) return shared_clamp_gradient(g);
+  if (low) return shared_clamp_gradient(g, 1, op::lt);
+  if (high) return shared_clamp_gradient(g, 2, op::gt);
+  strict_clamp_gradient(g);
 }
 
 constexpr double gelu_slope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2/pi)
@@ -711,7 +769,8 @@ constinit const OpDef op::clamp_min{
     .infer = clamped,
     .vjp =
         [](Vjp& g) {
-          add_gradient(g, 0, [&] { return apply(op::where, within(g, op::ge, 1), dout(g), 0); });
+          const OpDef& keeps = eager_rules().clamp_shares_ties ? op::gt : op::ge;
+          add_gradient(g, 0, [&] { return apply(op::where, within(g, keeps, 1), dout(g), 0); });
         },
     .scalar = [](ScalarCode& k) -> Scalar { return at_least(element(k, 0), element(k, 1)); },
 };
@@ -730,7 +789,8 @@ constinit const OpDef op::clamp_max{
     .infer = clamped,
     .vjp =
         [](Vjp& g) {
-          add_gradient(g, 0, [&] { return apply(op::where, within(g, op::le, 1), dout(g), 0); });
+          const OpDef& keeps = eager_rules().clamp_shares_ties ? op::lt : op::le;
+          add_gradient(g, 0, [&] { return apply(op::where, within(g, keeps, 1), dout(g), 0); });
         },
     .scalar = [](ScalarCode& k) -> Scalar { return at_most(element(k, 0), element(k, 1)); },
 };

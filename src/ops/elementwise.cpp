@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "ops/eager_arithmetic.h"
+#include "ops/eager_rules.h"
 #include "ops/element.h"
 #include "ops/expression.h"
 #include "ops/shape_rules.h"
@@ -168,7 +169,7 @@ constinit const OpDef op::log10{
     .raises = Raises::never_for_floats,
     .saves = Saves::values,
     .infer = floating_like_first,
-    .vjp = [](Vjp& g) { g.add(0, dout(g) / (in(g, 0) * std::numbers::ln10)); },
+    .vjp = [](Vjp& g) { g.add(0, dout(g) / (in(g, 0) * eager_rules().log10_divisor)); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("log10", element(k, 0)); },
 };
 
@@ -342,6 +343,13 @@ constinit const OpDef op::atan{
     .scalar = [](ScalarCode& k) -> Scalar { return maths("atan", element(k, 0)); },
 };
 
+/// Sine or cosine: the vector functions of f32 are infinite before the results are.
+Element hyperbolic(const char* function, const Element& x) {
+  const bool is_f32 = x.code()->node().output()->type.dtype == DType::f32;
+  if (!is_f32 || !eager_rules().hyperbolic_in_double) return maths(function, x);
+  return convert(maths(function, convert(x, DType::f64)), x.dtype());
+}
+
 constinit const OpDef op::sinh{
     .name = "sinh",
     .doc = "The hyperbolic sine of each element.",
@@ -353,7 +361,7 @@ constinit const OpDef op::sinh{
     .saves = Saves::values,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * apply(op::cosh, in(g, 0))); },
-    .scalar = [](ScalarCode& k) -> Scalar { return maths("sinh", element(k, 0)); },
+    .scalar = [](ScalarCode& k) -> Scalar { return hyperbolic("sinh", element(k, 0)); },
 };
 
 constinit const OpDef op::cosh{
@@ -367,7 +375,7 @@ constinit const OpDef op::cosh{
     .saves = Saves::values,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * apply(op::sinh, in(g, 0))); },
-    .scalar = [](ScalarCode& k) -> Scalar { return maths("cosh", element(k, 0)); },
+    .scalar = [](ScalarCode& k) -> Scalar { return hyperbolic("cosh", element(k, 0)); },
 };
 
 constinit const OpDef op::tanh{

@@ -1,5 +1,5 @@
-// What differs between the versions of CPython that we are built with: 3.11, 3.12 and 3.13. The
-// rest of the sources is the same for all of them, and asks here. Each difference has the version
+// What differs between the versions of CPython that we are built with: 3.11 to 3.14. The rest of
+// the sources is the same for all of them, and asks here. Each difference has the version
 // that brought it, and the reason. Two have files of their own: how dicts tell of their changes
 // (dict_version.h), and what an ErrorScope keeps (object.h).
 #pragma once
@@ -11,6 +11,7 @@
 
 #define TORCHJANUS_SINCE_3_12 (PY_VERSION_HEX >= 0x030C0000)
 #define TORCHJANUS_SINCE_3_13 (PY_VERSION_HEX >= 0x030D0000)
+#define TORCHJANUS_SINCE_3_14 (PY_VERSION_HEX >= 0x030E0000)
 
 #if TORCHJANUS_SINCE_3_13
 // Exported, but declared in an internal header since 3.13.
@@ -100,6 +101,15 @@ inline bool is_filled_in(PyThreadState* thread) {
 #endif
 }
 
+// --- builtins ------------------------------------------------------------------------------------
+
+/// Whether `sum` keeps account of what additions of floats round away, and adds that at the end.
+constexpr bool kCompensatesSums = TORCHJANUS_SINCE_3_12;
+/// The same of ints that are added to floats.
+constexpr bool kCompensatesIntsInSums = TORCHJANUS_SINCE_3_14;
+/// The same of complex numbers.
+constexpr bool kCompensatesComplexSums = TORCHJANUS_SINCE_3_14;
+
 // --- syntax and code -----------------------------------------------------------------------------
 
 /// Whether functions, classes and aliases have type parameters (PEP 695): their nodes have a field
@@ -107,8 +117,31 @@ inline bool is_filled_in(PyThreadState* thread) {
 constexpr bool kHasTypeParameters = TORCHJANUS_SINCE_3_12;
 
 /// Whether the compiler skips the outer test of an operand of `and` or `or` that is such an
-/// operation itself and was tested already. Since 3.12 it does not.
-constexpr bool kTakesTruthOnce = !TORCHJANUS_SINCE_3_12;
+/// operation itself and was tested already. 3.12 and 3.13 do not.
+constexpr bool kTakesTruthOnce = !TORCHJANUS_SINCE_3_12 || TORCHJANUS_SINCE_3_14;
+
+/// Flags of a code object that tell of its surroundings, and may differ between a definition that
+/// is compiled by itself and the same one in its file.
+constexpr int kFlagsOfSurroundings = CO_NESTED
+#if TORCHJANUS_SINCE_3_14
+                                     | CO_METHOD
+#endif
+    ;
+
+/// Whether a definition leaves the annotations of its parameters to a function of its own, which
+/// whoever reads them calls (PEP 649). Until 3.13 it evaluates them itself.
+constexpr bool kDefersAnnotations = TORCHJANUS_SINCE_3_14;
+
+/// Gives a function the annotations of another one.
+inline void share_annotations(const PyFunctionObject& from, PyFunctionObject& to) {
+  Py_XINCREF(from.func_annotations);
+  Py_XSETREF(to.func_annotations, from.func_annotations);
+#if TORCHJANUS_SINCE_3_14
+  // They are the dict, the function that makes it, or both.
+  Py_XINCREF(from.func_annotate);
+  Py_XSETREF(to.func_annotate, from.func_annotate);
+#endif
+}
 
 // --- exceptions ----------------------------------------------------------------------------------
 

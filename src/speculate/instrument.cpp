@@ -537,8 +537,10 @@ Object code_of_definition(PyObject* original, const syntax::Source& source, PyOb
   const Object named =
       with_names(compiled.get(), qualified_name(compiled.get()), qualified_name(original));
   const int flags = reinterpret_cast<PyCodeObject*>(original)->co_flags;
-  return patch_constants(replaced(named.get(), {{"co_flags", python::integer(flags)}}).get(),
-                         constants);
+  const Object name = python::attribute(original, "co_name");
+  return patch_constants(
+      replaced(named.get(), {{"co_flags", python::integer(flags)}, {"co_name", name}}).get(),
+      constants);
 }
 
 Object instrumented_code(PyObject* original, const syntax::Source& source) {
@@ -595,7 +597,7 @@ Object function_with(const Object& code, PyObject* original) {
   share(to->func_builtins, from->func_builtins);
   share(to->func_doc, from->func_doc);
   share(to->func_dict, from->func_dict);
-  share(to->func_annotations, from->func_annotations);
+  python::share_annotations(*from, *to);
   return result;
 }
 

@@ -39,6 +39,11 @@ constexpr std::string_view kUnused[] = {"__array__",
                                         "__subclasshook__",
                                         "__weakref__",
                                         "__annotations__",
+                                        "__annotate_func__",      // since Python 3.14
+                                        "__annotations_cache__",  // 3.14, once they were read
+                                        "__conditional_annotations__",
+                                        "__firstlineno__",  // 3.13
+                                        "__static_attributes__",
                                         "__init_subclass__",
                                         "__abstractmethods__"};
 

@@ -14,7 +14,6 @@ namespace {
 using python::Object;
 
 constexpr int kFutureFlags = 0x1FE0000;  // CO_FUTURE_*, the same numbers since 3.0
-constexpr int kNested = 0x10;            // CO_NESTED
 constexpr int kOnlyAst = 0x400;          // PyCF_ONLY_AST
 
 /// Drops warnings of the compiler while it lives. It replaces the list of filters without notifying
@@ -198,7 +197,7 @@ std::vector<Object> compile_definition(PyObject* definition, const CodeContext& 
 bool same_code(PyObject* a, PyObject* b) {
   const int difference =
       reinterpret_cast<PyCodeObject*>(a)->co_flags ^ reinterpret_cast<PyCodeObject*>(b)->co_flags;
-  if ((difference & ~kNested) != 0) return false;
+  if ((difference & ~python::kFlagsOfSurroundings) != 0) return false;
   for (const char* name : {"co_firstlineno", "co_name", "co_argcount", "co_posonlyargcount",
                            "co_kwonlyargcount", "co_names", "co_varnames", "co_cellvars",
                            "co_freevars", "co_code", "co_linetable", "co_exceptiontable"})

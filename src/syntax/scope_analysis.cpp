@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "python/version.h"
 #include "syntax/fields.h"
 
 namespace janus::syntax {
@@ -152,7 +153,9 @@ class Collector {
     } else {
       expression(node.target);
     }
-    expression(node.annotation);
+    // Where functions defer theirs, one of a local variable counts for nothing.
+    if (!python::kDefersAnnotations || block_->scope->kind != Scope::Kind::function)
+      annotation(node.annotation);
     expression(node.value);
   }
   void enter(const NamedExpr& node) {
@@ -212,9 +215,12 @@ class Collector {
   template <class T>
   void nest(const T& node, Scope::Kind kind, const std::function<void()>& inside) {
     auto block = make_block(kind, block_->class_name);
-    block->scope->parent = block_->scope;
     if constexpr (std::is_same_v<T, ClassDef>) block->class_name = node.name_;
     attach_scope(node, block->scope);
+    enter_block(std::move(block), inside);
+  }
+  void enter_block(std::unique_ptr<Block> block, const std::function<void()>& inside) {
+    block->scope->parent = block_->scope;
     Block* outer = block_;
     blocks_.push_back(outer);
     block_ = block.get();
@@ -253,9 +259,14 @@ class Collector {
     for (const Expression* value : arguments.defaults) expression(value);
     for (const Expression* value : arguments.kw_defaults) expression(value);
   }
+  /// What is deferred, a nested function of its own reads.
+  void annotation(const Expression* node) {
+    if (node == nullptr || !python::kDefersAnnotations) return expression(node);
+    enter_block(make_block(Scope::Kind::function, block_->class_name), [&] { expression(node); });
+  }
   void annotations(const Arguments& arguments) {
     const auto add = [&](const Argument* argument) {
-      if (argument != nullptr) expression(argument->annotation);
+      if (argument != nullptr) annotation(argument->annotation);
     };
     for (const Argument* argument : arguments.posonlyargs) add(argument);
     for (const Argument* argument : arguments.args) add(argument);
@@ -271,7 +282,7 @@ class Collector {
     bind(node.name_);
     defaults(node.args);
     annotations(node.args);
-    expression(node.returns);
+    annotation(node.returns);
     for (const Expression* decorator : node.decorator_list) expression(decorator);
     nest(node, Scope::Kind::function, [&] {
       parameters(node.args);

@@ -113,10 +113,11 @@ struct Candidate {
   std::vector<std::string> imports;  ///< the imports in its context
 };
 
-/// Collects the definitions of a given name (or lambdas) that begin at a given line.
+/// Collects the definitions (or lambdas) that begin at a given line. A decorator may have renamed
+/// the code, as torch.no_grad() does with its own since torch 2.15.
 class Search {
  public:
-  Search(int line, std::string name) : line_(line), name_(std::move(name)) {}
+  Search(int line, const std::string& name) : line_(line), is_lambda_(name == "<lambda>") {}
 
   std::vector<Candidate> run(PyObject* module) {
     children(module);
@@ -146,8 +147,7 @@ class Search {
     const bool is_class = kind == "ClassDef";
     const int start = first_line(node, is_function || is_class);
     if (start > line_ || number(node, "end_lineno", line_) < line_) return;
-    if (start == line_ &&
-        (is_function ? name_of(node) == name_ : kind == "Lambda" && name_ == "<lambda>"))
+    if (start == line_ && (is_function ? !is_lambda_ : kind == "Lambda" && is_lambda_))
       found_.push_back({Object::borrow(node), class_name_, {}});
     if (!is_class) return children(node);
     const std::string outer = std::exchange(class_name_, name_of(node));
@@ -176,12 +176,23 @@ class Search {
   }
 
   const int line_;
-  const std::string name_;
+  const bool is_lambda_;
   std::string class_name_;
   std::vector<Candidate> found_;
 };
 
 // --- verification --------------------------------------------------------------------------------
+
+/// The compiled code under the other one's name.
+Object renamed(const Object& compiled, PyObject* code) {
+  const Object name = python::attribute(code, "co_name");
+  if (python::equal(python::attribute(compiled.get(), "co_name").get(), name.get()))
+    return compiled;
+  const Object keywords = python::check(PyDict_New());
+  python::check_status(PyDict_SetItemString(keywords.get(), "co_name", name.get()));
+  return python::check(PyObject_Call(python::attribute(compiled.get(), "replace").get(),
+                                     python::tuple({}).get(), keywords.get()));
+}
 
 /// Whether compiling the candidate gives the code.
 bool matches(const Candidate& candidate, PyObject* code) {
@@ -197,7 +208,7 @@ bool matches(const Candidate& candidate, PyObject* code) {
   }
   try {
     const std::vector<Object> codes = compile_definition(definition.get(), context);
-    return !codes.empty() && same_code(codes.back().get(), code);
+    return !codes.empty() && same_code(renamed(codes.back(), code).get(), code);
   } catch (const python::ErrorSet&) {
     PyErr_Clear();  // in other surroundings it may be a syntax error
     return false;

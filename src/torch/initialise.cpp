@@ -10,6 +10,7 @@
 #include "speculate/differentiable.h"
 #include "speculate/tensor_access.h"
 #include "torch/eager_arithmetic.h"
+#include "torch/eager_rules.h"
 #include "torch/memory.h"
 #include "torch/parts.h"
 #include "torch/run_warnings.h"
@@ -41,6 +42,7 @@ void initialise() {
   speculate::set_warnings_deferrer(defer_warnings);
   frontend::set_torch_services(&services());
   ask_for_eager_arithmetic();
+  ops::eager_rules() = rules_of_this_version();
   install_allocator();
   set_thread_count(at::get_num_threads());
 }

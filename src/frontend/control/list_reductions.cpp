@@ -2,11 +2,15 @@
 
 #include "frontend/control/counted.h"
 #include "frontend/control/loops.h"
+#include "frontend/control/python_sum.h"
 #include "frontend/control/symbolic_lists.h"
+#include "frontend/core/class_of.h"
 #include "frontend/core/operations.h"
 #include "frontend/tensors/tensor.h"
+#include "frontend/values/make.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/truth.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -78,7 +82,42 @@ Value list_of_numbers(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
   return list;
 }
 
+namespace {
+
+/// A list of floats, where Python's `sum` keeps account of what it rounds away.
+Value sum_of_floats(Interpreter& interpreter, const Rolled& list, const Value& start) {
+  const auto pair = [](const FloatSum& sum) { return make_tuple({sum.total, sum.lost}); };
+  const auto sum_in = [](const Value& pair) -> FloatSum {
+    const auto& parts = as<Sequence>(pair)->elements.known();
+    return {parts[0], parts[1]};
+  };
+  const Step add = [&](const Value& sum, const Value& element) {
+    return pair(added(interpreter, sum_in(sum), element));
+  };
+  if (class_of(start) == &PyFloat_Type)
+    return whole(interpreter,
+                 sum_in(accumulated(interpreter, list, pair(float_sum(interpreter, start)), add)));
+  if (!is_filled(interpreter, list)) return start;
+  auto first = popped(interpreter, *facing(interpreter, list, true), true);
+  const Value begin = binary(interpreter, Operator::Add, start, first->element);
+  const Value rest = accumulate_rest(interpreter, list.test, ElementList(first->rest),
+                                     pair(float_sum(interpreter, begin)), add);
+  return whole(interpreter, sum_in(rest));
+}
+
+/// Whether Python's `sum` keeps account of what it rounds away.
+bool is_sum_of_floats(const Rolled& list, const Value& start) {
+  if (!python::kCompensatesSums || list.form.kind != ElementForm::Kind::number) return false;
+  const bool starts_with_float = class_of(start) == &PyFloat_Type;
+  if (list.form.type == graph::Type::f64())
+    return starts_with_float || class_of(start) == &PyLong_Type;
+  return python::kCompensatesIntsInSums && starts_with_float;
+}
+
+}  // namespace
+
 Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
+  if (is_sum_of_floats(list, start)) return sum_of_floats(interpreter, list, start);
   if (list.form.kind == ElementForm::Kind::tuple || list.form.kind == ElementForm::Kind::object)
     return nullptr;
   const Step add = [&](const Value& total, const Value& element) {

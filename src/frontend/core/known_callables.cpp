@@ -28,6 +28,17 @@ PyObject* find_attribute(PyObject* root, std::string_view path) {
   return object.release();
 }
 
+/// What a class has in its dict for a class method that is written in C: each look-up binds it
+/// anew. Any other callable is itself.
+PyObject* unbound(PyObject* callable) {
+  PyObject* const owner = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
+  if (owner == nullptr || !PyType_Check(owner)) return callable;
+  const auto* code = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml;
+  const Object name = python::string(code->ml_name);
+  PyObject* const found = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(owner), name.get());
+  return found != nullptr && Py_IS_TYPE(found, &PyClassMethodDescr_Type) ? found : callable;
+}
+
 std::span<const CallableTable> tables;
 
 /// What is made of the tables lives as long as the process, like the callables of torch that they
@@ -92,7 +103,7 @@ struct Registry {
       if (callable == nullptr || !python::is_made_by(callable, path.substr(0, path.find('.'))))
         continue;
       note_code(callable);
-      handlers.emplace(callable, special.handler);
+      handlers.emplace(unbound(callable), special.handler);
     }
   }
 

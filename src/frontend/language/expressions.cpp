@@ -1,5 +1,7 @@
 // Implements evaluate(): one function a kind of expression. Operands are evaluated left to right;
 // the span is set again after them, so that nodes and refusals name the expression that needs them.
+#include <optional>
+
 #include "frontend/control/branches.h"
 #include "frontend/control/run_time_items.h"
 #include "frontend/core/keys.h"
@@ -27,6 +29,7 @@
 #include "frontend/values/make.h"
 #include "frontend/values/truth.h"
 #include "ops/list.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -35,23 +38,44 @@ using syntax::ExpressionKind;
 
 namespace {
 
+/// A value, and its truth where Python has taken it on the way.
+struct Asked {
+  Value value;
+  std::optional<bool> truth;
+};
+
+Asked asked_operand(Interpreter& interpreter, const syntax::Expression& operand);
+
 /// The operands from `index` on.
-Value evaluate_bool_op(Interpreter& interpreter, const syntax::BoolOp& expression, size_t index) {
+Asked evaluate_bool_op(Interpreter& interpreter, const syntax::BoolOp& expression, size_t index) {
   const syntax::Expression& operand = *expression.values[index];
-  Value value = evaluate(interpreter, operand);
-  if (index + 1 == expression.values.size()) return value;
+  const Asked first = asked_operand(interpreter, operand);
+  if (index + 1 == expression.values.size()) return first;
   interpreter.at(operand);
+  const Value& value = first.value;
   bool stop_at = expression.op == syntax::BoolOperator::Or;
-  Truth truth = truth_of(interpreter, value);
-  auto go_on = [&] { return evaluate_bool_op(interpreter, expression, index + 1); };
+  Truth truth = first.truth ? Truth{.known = first.truth} : truth_of(interpreter, value);
   if (!truth.known && takes_both(interpreter, operand.fact, truth)) {
     auto stop = [&] { return value; };
-    return stop_at ? choose(interpreter, truth, operand.fact, stop, go_on)
-                   : choose(interpreter, truth, operand.fact, go_on, stop);
+    auto go_on = [&] { return evaluate_bool_op(interpreter, expression, index + 1).value; };
+    return {stop_at ? choose(interpreter, truth, operand.fact, stop, go_on)
+                    : choose(interpreter, truth, operand.fact, go_on, stop),
+            std::nullopt};
   }
   bool outcome =
       truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, operand.fact);
-  return outcome == stop_at ? value : go_on();
+  if (outcome == stop_at) return {value, outcome};
+  return evaluate_bool_op(interpreter, expression, index + 1);
+}
+
+/// The operand of `and` or `or`. Of one that is such an operation itself, the compiler may take the
+/// truth from what the inner operation has asked.
+Asked asked_operand(Interpreter& interpreter, const syntax::Expression& operand) {
+  const auto* inner = python::kTakesTruthOnce ? syntax::try_as<syntax::BoolOp>(&operand) : nullptr;
+  if (inner == nullptr) return {evaluate(interpreter, operand), std::nullopt};
+  interpreter.at(operand);
+  const Asked asked = evaluate_bool_op(interpreter, *inner, 0);
+  return {refreshed(interpreter, narrowed(interpreter, asked.value)), asked.truth};
 }
 
 /// Compares `left` with the comparators from `index` on. The profile does not count whether the
@@ -310,7 +334,7 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
     case ExpressionKind::UnaryOp:
       return evaluate_unary(interpreter, syntax::as<UnaryOp>(&expression));
     case ExpressionKind::BoolOp:
-      return evaluate_bool_op(interpreter, syntax::as<BoolOp>(&expression), 0);
+      return evaluate_bool_op(interpreter, syntax::as<BoolOp>(&expression), 0).value;
     case ExpressionKind::Compare: {
       const auto& node = syntax::as<Compare>(&expression);
       return evaluate_compare(interpreter, node, evaluate(interpreter, *node.left), 0);

@@ -10,6 +10,7 @@
 #include "frontend/control/list_order.h"
 #include "frontend/control/list_reductions.h"
 #include "frontend/control/outcomes.h"
+#include "frontend/control/python_sum.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/communication.h"
@@ -42,6 +43,7 @@
 #include "frontend/values/symbolic_list.h"
 #include "frontend/values/truth.h"
 #include "ops/list.h"
+#include "python/version.h"
 
 namespace janus::frontend {
 
@@ -188,23 +190,6 @@ Value call_divmod(Interpreter& interpreter, const Arguments& arguments) {
                                       arguments.positional[1])});
 }
 
-/// One of two numbers of a kind, where only the run decides which; else null.
-Value selected(Interpreter& interpreter, const Value& test, const Value& yes, const Value& no) {
-  const auto* flag = as<Number>(test);
-  if (flag == nullptr || !is_number(yes) || !is_number(no)) return nullptr;
-  graph::Value *first = interpreter.graph_value(yes), *second = interpreter.graph_value(no);
-  if (first->type != second->type) return nullptr;
-  python::Object example;
-  if (flag->example) {
-    // An int stays what it is made of: it may be a size.
-    if (first->type != graph::Type::f64()) return nullptr;
-    example = example_of(flag->example.is(Py_True) ? yes : no);
-  }
-  return interpreter.number(
-      op::scalar_select(interpreter.builder(), {interpreter.graph_value(test), first, second}),
-      std::move(example));
-}
-
 /// min and max of a list of numbers of the graph; null: it is another call.
 Value extreme_of_list(Interpreter& interpreter, const Arguments& arguments,
                       CompareOperator better) {
@@ -284,18 +269,25 @@ Value call_sum(Interpreter& interpreter, const Arguments& arguments) {
   const Value* start =
       arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("start");
   if (arguments.positional.empty()) refuse_arguments(interpreter, "sum");
-  Value total = start != nullptr ? *start : interpreter.integer(0);
+  const Value begin = start != nullptr ? *start : interpreter.integer(0);
   const Value given = opened_if_varying(interpreter, arguments.positional[0]);
   if (const Rolled* list = rolled(given))
-    if (Value result = sum(interpreter, *list, total)) return result;
+    if (Value result = sum(interpreter, *list, begin)) return result;
   std::shared_ptr<Iterator> iterator = iterate(interpreter, arguments.positional[0]);
+  PythonSum total(interpreter, begin);
+  const auto is_lossy = [](const Value& value) {
+    return python::kCompensatesComplexSums && class_of(value) == &PyComplex_Type;
+  };
+  bool refuses = is_lossy(begin);
   int64_t count = 0;
   while (Value element = iterator->next()) {
-    total = binary(interpreter, Operator::Add, total, element);
+    refuses = refuses || is_lossy(element);
+    if (refuses) refuse_arguments(interpreter, "sum");
+    total.add(element);
     if (++count > Interpreter::most_rounds())
       interpreter.refuse(ReasonCode::limit, "sum() of too many elements");
   }
-  return total;
+  return total.value();
 }
 
 // --- classes of objects -------------------------------------------------------------------------

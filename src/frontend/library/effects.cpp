@@ -327,6 +327,12 @@ Value call_filters_mutated(Interpreter& interpreter, const Arguments& arguments)
   return interpreter.none();
 }
 
+/// Taking or releasing the lock of `warnings`: what it guards is the run's own until its end.
+Value call_lock_of_warnings(Interpreter& interpreter, const Arguments& arguments) {
+  if (!arguments.positional.empty() || !arguments.keywords.empty()) return nullptr;
+  return interpreter.none();
+}
+
 /// The objects as a tuple; null if one of them is not known.
 Object known_tuple(const std::vector<Value>& parts) {
   std::vector<Object> objects;
@@ -451,6 +457,9 @@ std::span<const SpecialCallable> effect_callables() {
       {"io.StringIO.write", call_string_write},
       {"warnings.warn", call_warn},
       {"warnings._filters_mutated", call_filters_mutated},
+      {"warnings._filters_mutated_lock_held", call_filters_mutated},  // since Python 3.14
+      {"warnings._acquire_lock", call_lock_of_warnings},
+      {"warnings._release_lock", call_lock_of_warnings},
       {"warnings._add_filter", call_add_filter},
       {"logging.Logger._log", call_log},
   };

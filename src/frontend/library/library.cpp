@@ -124,6 +124,7 @@ std::span<const SpecialCallable> library_callables() {
       {"torch.jit.is_scripting", call_never},
       {"torch.jit.is_tracing", call_never},
       {"torch._C._get_tracing_state", call_none},
+      {"torch._C._is_tracing", call_never},
       {"torch._C._log_api_usage_once", call_none},
       {"torch.compiler.is_compiling", call_never},
       {"torch.overrides.has_torch_function", call_never},

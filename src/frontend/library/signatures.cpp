@@ -16,6 +16,7 @@
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "python/classes.h"
+#include "python/integer.h"
 #include "python/version.h"
 #include "syntax/source.h"
 
@@ -209,12 +210,20 @@ bool flag(Interpreter& interpreter, const CallArguments& arguments, const char* 
   return given == nullptr ? otherwise : truth(interpreter, *given, -1);
 }
 
+/// Whether annotations are wanted as what they are. Since Python 3.14 texts may be wanted instead.
+bool wants_values(const CallArguments& arguments) {
+  const Value* format = arguments.keyword("annotation_format");
+  if (format == nullptr) return true;
+  PyObject* const known = known_object(*format);
+  return known != nullptr && PyLong_Check(known) && python::int64_of(known) == 1;
+}
+
 /// inspect._signature_from_callable(callable, sigcls=Signature, …), which all the others call
 Value call_signature(Interpreter& interpreter, const CallArguments& arguments) {
   static PyObject* const type = imported("inspect.Signature");
   const Value* as_class = arguments.keyword("sigcls");
   if (arguments.positional.size() != 1 || as_class == nullptr || known_object(*as_class) != type ||
-      flag(interpreter, arguments, "eval_str", false))
+      flag(interpreter, arguments, "eval_str", false) || !wants_values(arguments))
     return nullptr;
   SignatureReader reader(interpreter, flag(interpreter, arguments, "follow_wrapper_chains", true),
                          flag(interpreter, arguments, "skip_bound_arg", true));

@@ -10,6 +10,7 @@
 #include "frontend/core/exceptions.h"
 #include "frontend/core/heap_places.h"
 #include "frontend/core/keys.h"
+#include "frontend/core/known_callables.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -453,6 +454,8 @@ Value Lookup::class_attribute() {
   const Source* found = interpreter_.sources().step(Source::Kind::type_attribute, path(), name_);
   PyTypeObject* kind = Py_TYPE(raw);
   if (kind == &PyClassMethodDescr_Type) {
+    if (special_handler(raw) != nullptr)
+      return std::make_shared<Method>(self_, interpreter_.wrap(raw, found));
     // Bound anew each time: dict.fromkeys.
     interpreter_.assume(Assumption::Kind::identity, found, Object::borrow(raw));
     return interpreter_.constant(interpreter_.must(PyObject_GetAttr(object_, name_.get())));

@@ -57,6 +57,7 @@ bool is_copied_by_attributes(Interpreter& interpreter, PyTypeObject* type, const
   const Object key = Object::borrow(reinterpret_cast<PyObject*>(type));
   for (const char* path : {copying.functions, "copyreg.dispatch_table"}) {
     PyObject* const table = imported(path);
+    if (table == nullptr) continue;  // `copy.copy` has none since Python 3.14
     if (PyDict_GetItemWithError(table, key.get()) != nullptr) return false;
     interpreter.assume(Assumption::Kind::missing_key,
                        interpreter.sources().root(Source::Kind::constant, Object::borrow(table)),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/core/class_of.h"
+#include "frontend/core/exceptions.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -32,10 +33,19 @@ std::vector<std::pair<std::string, Value>> merged(
   return earlier;
 }
 
+/// What stands for an argument that a later call gives: `functools.Placeholder`, since Python 3.14.
+bool is_placeholder(const Value& value) {
+  static PyObject* const placeholder =
+      python::try_attribute(python::import_module("functools").get(), "Placeholder").release();
+  return placeholder != nullptr && known_object(value) == placeholder;
+}
+
 PartialParts joined(PartialParts inner, const CallArguments& arguments) {
   auto& all = inner.arguments;
-  all.positional.insert(all.positional.end(), arguments.positional.begin(),
-                        arguments.positional.end());
+  auto next = arguments.positional.begin();
+  for (Value& each : all.positional)
+    if (is_placeholder(each) && next != arguments.positional.end()) each = *next++;
+  all.positional.insert(all.positional.end(), next, arguments.positional.end());
   all.keywords = merged(std::move(all.keywords), arguments.keywords);
   return inner;
 }
@@ -68,6 +78,8 @@ Value make_partial(Value function, const CallArguments& arguments) {
 
 Value call_partial(Interpreter& interpreter, const Value& partial, const CallArguments& arguments) {
   const PartialParts all = joined(parts_of_partial(interpreter, partial), arguments);
+  if (std::ranges::any_of(all.arguments.positional, is_placeholder))
+    raise(interpreter, PyExc_TypeError, "TypeError: a partial without all of its arguments");
   return call(interpreter, all.function, all.arguments);
 }
 
@@ -75,7 +87,12 @@ namespace {
 
 /// Python takes a partial of a partial apart, unless the inner one has attributes of its own.
 Value call_partial_class(Interpreter& interpreter, const CallArguments& arguments) {
-  if (arguments.positional.empty()) return nullptr;
+  const auto is_named_placeholder = [](const auto& keyword) {
+    return is_placeholder(keyword.second);
+  };
+  if (arguments.positional.empty() || is_placeholder(arguments.positional.back()) ||
+      std::ranges::any_of(arguments.keywords, is_named_placeholder))
+    return nullptr;
   const Value function = arguments.positional[0];
   CallArguments given = arguments;
   given.positional.erase(given.positional.begin());

@@ -13,6 +13,7 @@
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/make.h"
 #include "frontend/values/strides.h"
+#include "ops/eager_rules.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
 #include "ops/view_rules.h"
@@ -279,19 +280,78 @@ std::pair<int64_t, int64_t> range_of(graph::DType dtype) {
   return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
 }
 
+graph::Value* limit_of(graph::Builder& builder, const graph::Value& number, int64_t bound) {
+  return number.type.kind == graph::Type::Kind::f64 ? builder.constant(static_cast<double>(bound))
+                                                    : builder.constant(bound);
+}
+
+void assume_at_least(Interpreter& interpreter, graph::Value* number, int64_t least) {
+  graph::Builder& builder = interpreter.builder();
+  graph::Value* test = op::scalar_ge(builder, {number, limit_of(builder, *number, least)});
+  interpreter.follow(test, Object::borrow(Py_True), -1);
+}
+
+void assume_at_most(Interpreter& interpreter, graph::Value* number, int64_t largest) {
+  graph::Builder& builder = interpreter.builder();
+  graph::Value* test = op::scalar_le(builder, {number, limit_of(builder, *number, largest)});
+  interpreter.follow(test, Object::borrow(Py_True), -1);
+}
+
 /// That it lies between the least and the largest of such a dtype is guarded.
 void assume_that_it_fits(Interpreter& interpreter, graph::Value* number, graph::DType dtype) {
   const auto [least, largest] = range_of(dtype);
-  const Object holds = Object::borrow(Py_True);
-  graph::Builder& builder = interpreter.builder();
-  for (const auto& [comparison, bound] :
-       {std::pair(&op::scalar_ge, least), std::pair(&op::scalar_le, largest)}) {
-    graph::Value* limit = number->type.kind == graph::Type::Kind::f64
-                              ? builder.constant(static_cast<double>(bound))
-                              : builder.constant(bound);
-    graph::Value* test = (*comparison)(builder, {number, limit});
-    interpreter.follow(test, holds, -1);
+  assume_at_least(interpreter, number, least);
+  assume_at_most(interpreter, number, largest);
+}
+
+[[noreturn]] void refuse_number(Interpreter& interpreter, double number) {
+  interpreter.refuse(ReasonCode::would_raise,
+                     cat("RuntimeError: ", number, " does not fit the tensor's dtype"));
+}
+
+/// A bound of `clamp` becomes one that the dtype holds. Eager raises if no element can be within
+/// it.
+graph::Value* fitting_bound(Interpreter& interpreter, graph::Value* bound, bool is_upper,
+                            graph::DType dtype) {
+  const int bits = static_cast<int>(graph::byte_size(dtype)) * 8;
+  const bool is_unsigned = dtype == graph::DType::u8;
+  const int64_t least = is_unsigned ? 0 : -(int64_t{1} << (bits - 1));
+  const int64_t largest = least + (int64_t{1} << bits) - 1;
+  const auto number = graph::constant_number(bound);
+  if (!number) {
+    graph::Builder& builder = interpreter.builder();
+    graph::Value* end = builder.constant(is_upper ? largest : least);
+    graph::Value* fits =
+        is_upper ? op::scalar_le(builder, {bound, end}) : op::scalar_ge(builder, {bound, end});
+    if (is_upper)
+      assume_at_least(interpreter, bound, least);
+    else
+      assume_at_most(interpreter, bound, largest);
+    return op::scalar_select(builder, {fits, bound, end});
   }
+  const bool is_below = *number < static_cast<double>(least);
+  const bool is_above = *number > static_cast<double>(largest);
+  if (is_upper ? is_below : is_above) refuse_number(interpreter, *number);
+  if (!is_below && !is_above) return bound;
+  return interpreter.builder().constant(is_below ? least : largest);
+}
+
+/// Fits bounds that are ints to a dtype that is narrower than they are, as some versions of eager
+/// do.
+void fit_bounds(Interpreter& interpreter, const graph::OpDef& op, OperatorCall& call) {
+  const bool is_clamp = &op == &op::clamp || &op == &op::clamp_min || &op == &op::clamp_max;
+  if (!is_clamp || !ops::eager_rules().clamp_fits_bounds) return;
+  const graph::DType dtype = call.operands[0]->type.dtype;
+  if (!graph::is_integral(dtype) || dtype == graph::DType::b1 || dtype == graph::DType::i64) return;
+  const auto bounds = std::span(call.operands).subspan(1);
+  if (std::ranges::any_of(bounds, [](const graph::Value* bound) {
+        return bound->type.kind == graph::Type::Kind::f64;
+      }))
+    return;
+  for (graph::Value*& bound : bounds)
+    if (bound->type.kind == graph::Type::Kind::i64)
+      bound =
+          fitting_bound(interpreter, bound, &op == &op::clamp_max || &bound != &bounds[0], dtype);
 }
 
 /// Whether eager makes an element of the number. Negative integers wrap in an unsigned dtype.
@@ -319,9 +379,7 @@ void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) 
     const bool is_parameter = i < operands.size() && operands[i]->kind == Parameter::Kind::scalar;
     if (!value->type.is_number() || !(replaces || is_parameter)) continue;
     if (const auto number = graph::constant_number(value)) {
-      if (!makes_element(result.dtype, *value, *number))
-        interpreter.refuse(ReasonCode::would_raise,
-                           cat("RuntimeError: ", *number, " does not fit the tensor's dtype"));
+      if (!makes_element(result.dtype, *value, *number)) refuse_number(interpreter, *number);
     } else if (graph::is_integral(result.dtype) ? value->type.kind == graph::Type::Kind::i64
                                                 : result.dtype == graph::DType::f16) {
       assume_that_it_fits(interpreter, value, result.dtype);
@@ -372,6 +430,7 @@ Value call_overload(Interpreter& interpreter, const OperatorForm& form, const gr
   if (gives_its_operand(interpreter, op, call)) return call.tensors[0];
   try {
     put_in_order(interpreter, call, op);
+    fit_bounds(interpreter, op, call);
     if (!in_place) assume_equal_sizes(interpreter, op, call.operands, call.attributes);
     graph::Node* node =
         draws_in_order_of_strides(op, call, in_place)

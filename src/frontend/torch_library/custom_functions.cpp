@@ -439,6 +439,7 @@ Value call_retain_grad(Interpreter& interpreter, const CallArguments& arguments)
 std::span<const SpecialCallable> custom_gradient_callables() {
   static constexpr SpecialCallable table[] = {
       {"torch.autograd.Function.apply.__func__", call_apply},
+      {"torch.autograd.Function.apply", call_apply},  // in C since torch 2.15
       {"torch.Tensor.register_hook", call_register_hook},
       {"torch.Tensor.retain_grad", call_retain_grad},
       {"torch.utils.hooks.BackwardHook.setup_input_hook", call_watch_inputs},

@@ -140,7 +140,7 @@ def test_beside_the_hook_of_a_parameter_that_may_see_it(kind):
     factors = [0.5]
     hooks = {
         "default": lambda gradient, by=factors: gradient * by[0],
-        "nested": lambda gradient: sum([gradient * i for i in range(3)]),
+        "nested": lambda gradient: sum(gradient * i for i in range(3)),
         "global": lambda gradient: FACTORS[0] * gradient,
     }
     model[0].weight.register_hook(hooks[kind])

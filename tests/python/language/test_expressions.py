@@ -91,3 +91,29 @@ def test_formatted_strings_of_results():
         return f"loss {loss:.3f} of {x.shape[0]:>4} {'x'!r}", "value {:.2f}".format(loss)  # noqa: UP032
 
     return Program(step, calls((3,)))
+
+
+class Flag:
+    """Counts how often its truth is asked for."""
+
+    def __init__(self, value):
+        self.value, self.asked = value, 0
+
+    def __bool__(self):
+        self.asked += 1
+        return self.value
+
+
+@differential()
+def test_truth_of_nested_operations():
+    """Python 3.12 and 3.13 ask the outcome of the inner one again."""
+    flags = [Flag(False), Flag(True)]
+
+    def step(x):
+        no, yes = flags
+        chosen = [(no and yes) or yes, (yes or no) and no, no or (yes and no), yes and (yes or no)]
+        if ((yes or no) and no) or yes:
+            return x * 2, [each is yes for each in chosen], no.asked, yes.asked
+        return x
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)], watch=flags)

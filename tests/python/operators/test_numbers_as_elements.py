@@ -13,6 +13,7 @@ FILLS = {
     "masked_fill": lambda x, n: x.masked_fill(x == x, n),
     "where": lambda x, n: torch.where(x == x, n, x),
     "clamp": lambda x, n: x.clamp(min=n),
+    "clamp from above": lambda x, n: x.clamp_max(n),
     "add": lambda x, n: torch.add(x, x, alpha=n),
 }
 NUMBERS = {
@@ -90,6 +91,25 @@ def test_number_that_does_not_fit(fill, dtype):
     return Program(
         REPLACEMENTS[fill], [(torch.tensor([1, 2, 3, 100], dtype=dtype), n) for n in numbers]
     )
+
+
+BOUNDS = {
+    "from below": lambda x, n: x.clamp(min=n),
+    "from above": lambda x, n: x.clamp(max=n),
+    "between": lambda x, n: x.clamp(-n, n),
+    "clamp_min": lambda x, n: x.clamp_min(n),
+    "in place": lambda x, n: x.clamp_(max=n),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int32], ids=str)
+@differential(hits=3)
+def test_bound_that_does_not_fit(name, dtype):
+    """Versions of torch differ in which of them raise."""
+    limits = torch.iinfo(dtype)
+    numbers = [1, 2, 3, 4, 5, 6, limits.max, limits.max + 1, limits.min, limits.min - 1, 7]
+    return Program(BOUNDS[name], [(torch.tensor([1, 2, 3, 100], dtype=dtype), n) for n in numbers])
 
 
 @pytest.mark.parametrize("fill", REPLACEMENTS)

@@ -90,6 +90,8 @@ RESULTS_OF_COMPOSED_OPERATORS = {
     "linear": lambda w, x: F.linear(x[None], w, w[0, :3]),
     "pool": lambda w, x: F.avg_pool1d(w[None] * x, 3, 1, 1),
 }
+if not F.linear(torch.ones(1, 3, 4), torch.ones(3, 4), torch.ones(3))._is_view():
+    del RESULTS_OF_COMPOSED_OPERATORS["linear"]  # since torch 2.15
 
 
 @pytest.mark.parametrize("name", RESULTS_OF_COMPOSED_OPERATORS)
