@@ -87,6 +87,7 @@ void CoExecution::begin(Turn& turn, bool with_frame) {
   if (turn.is_lazy) {
     begin_lazy(turn);
     turn.before = turn.last = lazy::Session::of_this_thread().progress();
+    lazy::Session::of_this_thread().take_missing();  // of code before it
     turn.recording.emplace(record_, PyEval_GetFrame(), with_frame);
   }
   if (on_account_ && conversion_account() != nullptr) turn.used = processor_milliseconds();

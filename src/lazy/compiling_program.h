@@ -38,7 +38,7 @@ class CompilingProgram {
 };
 
 /// Runs it as Program::run does. False if it was left, or failed by a mistake of ours, which is
-/// reported: the calls it stands for can then run one by one.
+/// reported: the calls it stands for can then run one by one, as a graph writes behind all else.
 bool has_run(execute::Program& program, std::span<const execute::Slot> inputs,
              std::span<const execute::Slot> cells, std::span<execute::Slot> results,
              std::vector<execute::Slot>& rebound);

@@ -150,6 +150,11 @@ std::optional<double> time_for_graph(bool is_part) {
   return is_part ? seconds / 2 : seconds;
 }
 
+/// What is pending was left by calls before the one that is timed from now on.
+void settle_before_timing() {
+  if (times_decide) tensor_access().ordinary_execution().reset();
+}
+
 std::optional<Mismatch> checked(const Entry& entry, const Call& call,
                                 const Environment& environment,
                                 std::vector<python::Object>& captured) {
@@ -259,6 +264,7 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
 
 bool Dispatcher::is_without_graphs(const Environment& environment) {
   if (is_part) return false;  // the whole is measured, not its parts
+  if (!measurement_.test().is_over()) settle_before_timing();
   const bool is_without = measurement_.begins(news_, environment.grad_enabled);
   const AbTest& test = measurement_.test();
   if (test.verdict() == AbTest::Verdict::given_up)
@@ -283,7 +289,10 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
     }
   }
   if (runs_left_ > 0) {
-    if (!is_part) measurement_.profiled();
+    if (!is_part) {
+      settle_before_timing();
+      measurement_.profiled();
+    }
     observe(call);
     tensors_before_ = ProfileRun::tensors_seen();
     return {false, {}, Otherwise::profile};
@@ -630,7 +639,9 @@ Dispatcher::Attempt Dispatcher::look_ahead(const Call& call, const Environment& 
 
 Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environment& environment,
                                                  const Outcomes& chosen, bool& committed) {
+  const std::shared_ptr<Entry> before = compiling_;
   const std::shared_ptr<void> ordinary = tensor_access().ordinary_execution();
+  if (generating_ || compiling_ != before) return {};  // another thread ran while this one waited
   std::shared_ptr<Entry> entry = generate(call, chosen);
   if (!entry) return {};
   std::vector<python::Object> captured;

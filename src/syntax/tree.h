@@ -1,4 +1,4 @@
-// Python's abstract syntax (3.11 to 3.13), one struct a node class of the `ast` module, same field
+// Python's abstract syntax (3.11 to 3.14), one struct a node class of the `ast` module, same field
 // names (but for C++ keywords and clashes, which get a trailing underscore).
 //
 // Nodes are plain data owned by their Tree. `kind` says which struct a node is; use

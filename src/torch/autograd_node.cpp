@@ -484,9 +484,15 @@ bool is_waited_for(const Edge& edge) {
   return accumulator != nullptr && !accumulator->post_hooks().empty();
 }
 
-/// The buckets in which the wrapper that Python is calling sends gradients; empty: there is none.
+/// The buckets in which the wrapper that Python is calling sends gradients; empty: there is none,
+/// or it does not say.
 passes::BucketNumbers numbers_of_buckets(const autograd::edge_list& edges) {
-  c10d::Reducer* const reducer = reducer_of_call();
+  c10d::Reducer* reducer = nullptr;
+  try {
+    reducer = reducer_of_call();
+  } catch (const python::ErrorSet&) {
+    PyErr_Clear();
+  }
   if (reducer == nullptr) return {};
   const auto numbers = bucket_numbers(*reducer);
   passes::BucketNumbers result(edges.size());
@@ -509,7 +515,10 @@ bool divide(const Ways& ways, const autograd::edge_list& edges) {
   if (forced_part_bytes == 0 && !is_wanted) return false;
   std::vector<bool> leaves;
   for (const Edge& edge : edges) leaves.push_back(accumulator_at(edge) != nullptr);
-  ways.whole->divide(ways.order, leaves, [&] { return numbers_of_buckets(edges); });
+  // Python is asked before: whoever waits for the division may hold its lock.
+  const auto numbers =
+      ways.whole->is_divided() ? passes::BucketNumbers() : numbers_of_buckets(edges);
+  ways.whole->divide(ways.order, leaves, numbers);
   return !ways.whole->parts().empty();
 }
 

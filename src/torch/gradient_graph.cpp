@@ -230,8 +230,9 @@ void GradientGraph::find_leaves(const Graph& forward, size_t saved_count) {
 }
 
 void GradientGraph::divide(const std::vector<size_t>& order, const std::vector<bool>& leaves,
-                           const std::function<passes::BucketNumbers()>& numbers) {
+                           const passes::BucketNumbers& numbers) {
   std::call_once(divided_, [&] {
+    is_divided_ = true;
     if (!knows_leaves_) return;
     const int64_t forced = forced_part_bytes;
     passes::BucketLimits limits = kPartLimits;
@@ -240,9 +241,9 @@ void GradientGraph::divide(const std::vector<size_t>& order, const std::vector<b
     std::vector<int64_t> bytes;
     for (size_t i = 0; i < leaves.size(); ++i)
       bytes.push_back(leaves[i] ? graph::typical_bytes(backward.results()[i]->type) : 0);
-    const passes::BucketNumbers known = forced > 0 ? passes::BucketNumbers() : numbers();
-    const auto buckets = known.empty() ? passes::buckets_of(order, bytes, limits)
-                                       : passes::buckets_of(order, bytes, limits, known);
+    const bool is_known = forced == 0 && !numbers.empty();
+    const auto buckets = is_known ? passes::buckets_of(order, bytes, limits, numbers)
+                                  : passes::buckets_of(order, bytes, limits);
     parts_ = passes::divide_backward(backward, buckets, leaf_of_input_);
     value_count_ = backward.inputs().size();
     for (const passes::BackwardPart& part : parts_) value_count_ += part.gives.size();

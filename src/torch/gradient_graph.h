@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -83,7 +82,9 @@ class GradientGraph {
   /// `order`: in which eager completes the gradients; `leaves`: which of them are accumulated;
   /// `numbers`: the buckets in which they are sent, empty if that is not known.
   void divide(const std::vector<size_t>& order, const std::vector<bool>& leaves,
-              const std::function<passes::BucketNumbers()>& numbers);
+              const passes::BucketNumbers& numbers);
+  /// Whether divide() was called.
+  bool is_divided() const { return is_divided_; }
   /// The parts, which do not change any more; empty: it is not divided.
   const std::vector<passes::BackwardPart>& parts() const { return parts_; }
   /// How many parts there are at last; 1: it is not divided.
@@ -141,6 +142,7 @@ class GradientGraph {
   std::once_flag divided_;
   std::vector<passes::BackwardPart> parts_;
   std::vector<std::unique_ptr<execute::Program>> part_programs_;
+  std::atomic<bool> is_divided_ = false;
   std::atomic<size_t> part_count_ = 1;
   size_t value_count_ = 0;
   std::unique_ptr<GradientGraph> recomputed_;

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,15 @@ Way = type[Converted] | type[Lazily]
 
 MORE_CALLS = 2  # of a step: with a plan and with gradients of the run before
 SECONDS = 120  # for one sample of an operator
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Which samples of operators are checked, and how."""
+
+    samples: int | None = None  # of each operator; None: all
+    way: str = "converted"
+    dtype: str = "float32"
 
 
 class Outcome(collections.Counter):
@@ -271,18 +280,18 @@ def check_steps(op, samples: int | None, way: Way) -> Outcome:
     return outcome
 
 
-def worker(options: argparse.Namespace, way: Way) -> None:
+def worker(names: list[str], sampling: Sampling, steps: bool) -> None:
     """Checks operators, lazily each in a session of its own; prints one line of JSON before and one after
     each."""
+    way, dtype = WAYS[sampling.way], getattr(torch, sampling.dtype)
     run = in_a_thread if way is Lazily else (lambda check: check())
-    dtype = getattr(torch, options.dtype)
-    check_one = check_steps if options.steps else partial(check_operator, dtype=dtype)
+    check_one = check_steps if steps else partial(check_operator, dtype=dtype)
     chosen = {databases.full_name(op): op for op in databases.operators(dtype)}
-    for name in json.loads(options.worker.read_text()):
+    for name in names:
         print(json.dumps({"begins": name}), flush=True)
         limit_time()
         try:
-            outcome = run(lambda op=chosen[name]: check_one(op, options.samples, way))
+            outcome = run(lambda op=chosen[name]: check_one(op, sampling.samples, way))
         except Exception as error:  # the database itself fails
             outcome = Outcome()
             outcome["without samples"] += 1
@@ -291,17 +300,17 @@ def worker(options: argparse.Namespace, way: Way) -> None:
         print(json.dumps([outcome, outcome.differences, outcome.refused]), flush=True)
 
 
-def check_operators(names: list[str], options: argparse.Namespace, steps: bool = False) -> Outcome:
+def check_operators(names: list[str], sampling: Sampling, steps: bool = False) -> Outcome:
     """In a subprocess; one that dies is replaced by one for the operators that are left."""
     total = Outcome()
     while names:
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump(names, file)
             file.flush()
-            command = [sys.executable, __file__, "--worker", file.name, "--way", options.way]
-            command += ["--dtype", options.dtype]
-            if options.samples is not None:
-                command += ["--samples", str(options.samples)]
+            command = [sys.executable, __file__, "--worker", file.name, "--way", sampling.way]
+            command += ["--dtype", sampling.dtype]
+            if sampling.samples is not None:
+                command += ["--samples", str(sampling.samples)]
             if steps:
                 command += ["--steps"]
             running, finished = None, 0
@@ -442,18 +451,19 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     way = WAYS[options.way]
+    sampling = Sampling(options.samples, options.way, options.dtype)
     if way is Lazily:
         _core.testing.let_times_decide(False)  # graphs run at once
     if options.worker:
-        worker(options, way)
+        worker(json.loads(options.worker.read_text()), sampling, options.steps)
         return
     outcomes = {}
     names = [databases.full_name(op) for op in databases.operators(getattr(torch, options.dtype))]
     names = [n for n in names[options.offset :: options.stride] if (options.only or "") in n]
     if "operators" in options.parts:
-        outcomes["operators"] = check_operators(names, options)
+        outcomes["operators"] = check_operators(names, sampling)
     if "steps" in options.parts:
-        outcomes["steps"] = check_operators(names, options, steps=True)
+        outcomes["steps"] = check_operators(names, sampling, steps=True)
     if "modules" in options.parts:
         outcomes["modules"] = check_modules(options.samples, options.only, way)
     if "optimizers" in options.parts:

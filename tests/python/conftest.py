@@ -65,6 +65,7 @@ _MAY_BE_SKIPPED = (
     "no such layout",
     "since Python 3.12",
     "since Python 3.13",
+    "since Python 3.14",
     "symtable",
     "no C++ compiler",
     "root may write everywhere",

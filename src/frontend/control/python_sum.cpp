@@ -1,11 +1,10 @@
 #include "frontend/control/python_sum.h"
 
+#include "frontend/control/selected_number.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/operations.h"
-#include "frontend/values/number_kinds.h"
 #include "frontend/values/operands.h"
 #include "frontend/values/truth.h"
-#include "ops/list.h"
 #include "python/integer.h"
 #include "python/version.h"
 
@@ -14,23 +13,6 @@ namespace janus::frontend {
 using python::Object;
 using syntax::CompareOperator;
 using syntax::Operator;
-
-/// One of two numbers of a kind, where only the run decides which; else null.
-Value selected(Interpreter& interpreter, const Value& test, const Value& yes, const Value& no) {
-  const auto* flag = as<Number>(test);
-  if (flag == nullptr || !is_number(yes) || !is_number(no)) return nullptr;
-  graph::Value *first = interpreter.graph_value(yes), *second = interpreter.graph_value(no);
-  if (first->type != second->type) return nullptr;
-  python::Object example;
-  if (flag->example) {
-    // An int stays what it is made of: it may be a size.
-    if (first->type != graph::Type::f64()) return nullptr;
-    example = example_of(flag->example.is(Py_True) ? yes : no);
-  }
-  return interpreter.number(
-      op::scalar_select(interpreter.builder(), {interpreter.graph_value(test), first, second}),
-      std::move(example));
-}
 
 namespace {
 
@@ -94,15 +76,17 @@ Value whole(Interpreter& interpreter, const FloatSum& sum) {
 }
 
 PythonSum::PythonSum(Interpreter& interpreter, const Value& start)
-    : interpreter_(interpreter),
-      phase_(is_int(start)     ? Phase::ints
-             : is_float(start) ? Phase::floats
-                               : Phase::others),
-      sum_(float_sum(interpreter, start)) {
-  if (!python::kCompensatesSums) phase_ = Phase::others;
+    : interpreter_(interpreter), sum_(float_sum(interpreter, start)) {
+  if (!python::kCompensatesSums) return;
+  if (is_int(start)) phase_ = Phase::ints;
+  if (is_float(start)) phase_ = Phase::floats;
 }
 
 void PythonSum::add(const Value& element) {
+  if (phase_ == Phase::others) {  // whose classes may be the run's to decide
+    sum_.total = binary(interpreter_, Operator::Add, sum_.total, element);
+    return;
+  }
   const bool is_lossy =
       is_float(element) || (python::kCompensatesIntsInSums && is_any_int(element));
   if (phase_ == Phase::floats && is_lossy) {

@@ -6,9 +6,6 @@
 
 namespace janus::frontend {
 
-/// One of two numbers of a kind, where only the run decides which; else null.
-Value selected(Interpreter& interpreter, const Value& test, const Value& yes, const Value& no);
-
 /// A sum of floats, and what its additions rounded away so far.
 struct FloatSum {
   Value total, lost;
@@ -29,7 +26,7 @@ class PythonSum {
   enum class Phase { ints, floats, others };
 
   Interpreter& interpreter_;
-  Phase phase_;
+  Phase phase_ = Phase::others;
   FloatSum sum_;
 };
 

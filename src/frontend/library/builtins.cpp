@@ -11,6 +11,7 @@
 #include "frontend/control/list_reductions.h"
 #include "frontend/control/outcomes.h"
 #include "frontend/control/python_sum.h"
+#include "frontend/control/selected_number.h"
 #include "frontend/control/symbolic_lists.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/communication.h"

@@ -21,6 +21,11 @@ def chosen(x):
     return x * scale, scale, type(scale) is int, isinstance(scale, float), scale // 2, -scale
 
 
+def summed(x):
+    scale = 1 if x.sum() > 0 else 0.5
+    return x * sum([scale, 2]), sum((scale, 0.25), 1)
+
+
 def printed(x):
     scale = 1 if x.sum() > 0 else 0.5
     print(scale, f"{scale}", str(scale))
@@ -102,7 +107,7 @@ def dicts(x):
 
 
 BRANCHES = [
-    chosen, printed, one_after_the_other, clipped, flag_or_count, ints_and_floats, divided, text,
+    chosen, summed, printed, one_after_the_other, clipped, flag_or_count, ints_and_floats, divided, text,
     activation, list_or_none, shapes, lengths, dicts,
 ]  # fmt: skip
 

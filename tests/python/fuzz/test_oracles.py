@@ -23,17 +23,25 @@ def oracle():
 def assert_nothing_differs(outcome, at_least):
     wrong = {kind: outcome[kind] for kind in ("differs", "internal errors", "crash")}
     assert not any(wrong.values()), (wrong, outcome.differences)
-    assert outcome["graph"] >= at_least, (dict(outcome), outcome.refusals.most_common(5))
+    assert outcome["graph"] >= at_least, (dict(outcome), outcome.refusals().most_common(5))
 
 
 def test_every_fortieth_operator(oracle):
     names = [oracle.databases.full_name(op) for op in oracle.databases.operators()]
-    assert_nothing_differs(oracle.check_operators(names[::40], 2), at_least=99)
+    assert_nothing_differs(oracle.check_operators(names[::40], oracle.Sampling(2)), at_least=99)
 
 
 def test_every_eightieth_operator_lazily(oracle):
     names = [oracle.databases.full_name(op) for op in oracle.databases.operators()]
-    assert_nothing_differs(oracle.check_operators(names[20::80], 2, way="lazily"), at_least=20)
+    sampling = oracle.Sampling(2, "lazily")
+    assert_nothing_differs(oracle.check_operators(names[20::80], sampling), at_least=20)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "complex128"])
+def test_another_dtype_lazily(oracle, dtype):
+    names = ["square", "pow", "mul", "sum"]
+    sampling = oracle.Sampling(3, "lazily", dtype)
+    assert_nothing_differs(oracle.check_operators(names, sampling), at_least=8)
 
 
 @pytest.mark.parametrize(
