@@ -33,12 +33,7 @@ nb::dict families_of(const lazy::FamilyCounts& counts) {
   dict["graphs"] = counts.graphs;
   dict["calls"] = counts.calls;
   dict["given_up"] = counts.given_up;
-  dict["traces"] = counts.last.traces;
-  dict["operators"] = counts.last.operators;
-  dict["branches"] = counts.last.branches;
-  dict["feeds"] = counts.last.feeds;
-  dict["fetches"] = counts.last.fetches;
-  dict["sizes"] = counts.last.symbols;
+  add_form(dict, counts.last);
   nb::dict misses;
   for (const auto& [what, count] : counts.misses) misses[what.c_str()] = count;
   dict["misses"] = misses;
@@ -85,6 +80,15 @@ bool is_pending(nb::handle tensor) {
 }
 
 }  // namespace
+
+void add_form(nb::dict& dict, const lazy::FamilyGraph::Form& form) {
+  dict["traces"] = form.traces;
+  dict["operators"] = form.operators;
+  dict["branches"] = form.branches;
+  dict["feeds"] = form.feeds;
+  dict["fetches"] = form.fetches;
+  dict["sizes"] = form.symbols;
+}
 
 void bind_lazy(nb::module_& module) {
   watch_torch_methods();

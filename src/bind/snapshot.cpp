@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/policy.h"
+#include "bind/lazy.h"
 #include "execute/program/exchange_times.h"
 
 namespace nb = nanobind;
@@ -213,12 +214,7 @@ nb::dict trace_graph_dict(const CoExecutionRecord& record) {
   dict["graphs"] = record.sum.trace_graphs;
   dict["calls"] = record.sum.in_trace_graphs;
   dict["misses"] = record.sum.missed;
-  dict["traces"] = record.trace_graph.traces;
-  dict["operators"] = record.trace_graph.operators;
-  dict["branches"] = record.trace_graph.branches;
-  dict["feeds"] = record.trace_graph.feeds;
-  dict["fetches"] = record.trace_graph.fetches;
-  dict["sizes"] = record.trace_graph.symbols;
+  add_form(dict, record.trace_graph);
   nb::dict missing;
   for (const auto& [what, count] : record.missing) missing[text(what)] = count;
   dict["missing"] = missing;
