@@ -582,7 +582,8 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   return {false, {}, Otherwise::profile};
 }
 
-/// While a graph is generated: no other one is, no garbage collection begins, and somebody pays.
+/// While a graph is generated: no other one is, nothing is pending, no garbage collection begins,
+/// and somebody pays.
 class Dispatcher::Generating {
  public:
   Generating(Dispatcher& dispatcher, void (RegionAccount::*spend)(double),

@@ -467,14 +467,6 @@ constexpr int kGenerators =
     CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
 constexpr const char* kPlaceholder = "torchjanus hooks of this function";
 
-Object replaced(PyObject* code, const std::vector<std::pair<const char*, Object>>& fields) {
-  const Object keywords = python::check(PyDict_New());
-  for (const auto& [name, value] : fields)
-    python::check_status(PyDict_SetItemString(keywords.get(), name, value.get()));
-  return python::check(PyObject_Call(python::attribute(code, "replace").get(),
-                                     python::tuple({}).get(), keywords.get()));
-}
-
 std::string qualified_name(PyObject* code) {
   return python::to_string(python::attribute(code, "co_qualname").get());
 }
@@ -488,8 +480,8 @@ Object with_names(PyObject* code, const std::string& from, const std::string& to
                                                      : constant);
   std::string name = qualified_name(code);
   if (name.starts_with(from)) name = to + name.substr(from.size());
-  return replaced(code,
-                  {{"co_consts", python::tuple(constants)}, {"co_qualname", python::string(name)}});
+  return syntax::replaced(
+      code, {{"co_consts", python::tuple(constants)}, {"co_qualname", python::string(name)}});
 }
 
 /// Registers each nested code object of the copy as a copy of the original's.
@@ -539,7 +531,8 @@ Object code_of_definition(PyObject* original, const syntax::Source& source, PyOb
   const int flags = reinterpret_cast<PyCodeObject*>(original)->co_flags;
   const Object name = python::attribute(original, "co_name");
   return patch_constants(
-      replaced(named.get(), {{"co_flags", python::integer(flags)}, {"co_name", name}}).get(),
+      syntax::replaced(named.get(), {{"co_flags", python::integer(flags)}, {"co_name", name}})
+          .get(),
       constants);
 }
 
@@ -657,7 +650,7 @@ Object patch_constants(PyObject* code, PyObject* constants) {
     patched.push_back(std::move(replacement));
   }
   if (!is_changed) return Object::borrow(code);
-  return replaced(code, {{"co_consts", python::tuple(patched)}});
+  return syntax::replaced(code, {{"co_consts", python::tuple(patched)}});
 }
 
 }  // namespace janus::speculate

@@ -206,6 +206,14 @@ bool same_code(PyObject* a, PyObject* b) {
   return same_constants(a, b);
 }
 
+Object replaced(PyObject* code, const std::vector<std::pair<const char*, Object>>& fields) {
+  const Object keywords = python::check(PyDict_New());
+  for (const auto& [name, value] : fields)
+    python::check_status(PyDict_SetItemString(keywords.get(), name, value.get()));
+  return python::check(PyObject_Call(python::attribute(code, "replace").get(),
+                                     python::tuple({}).get(), keywords.get()));
+}
+
 std::vector<Object> nested_codes(PyObject* code) {
   std::vector<Object> result;
   for (const Object& constant : python::elements(python::attribute(code, "co_consts").get()))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "python/object.h"
@@ -36,6 +37,10 @@ python::Object compile_module(PyObject* statements, const CodeContext& context);
 /// Whether two code objects have the same instructions at the same places of the same file.
 /// Qualified names, and whether they are nested in a function, are not compared.
 bool same_code(PyObject* a, PyObject* b);
+
+/// The code object with other fields (`co_name`, …).
+python::Object replaced(PyObject* code,
+                        const std::vector<std::pair<const char*, python::Object>>& fields);
 
 /// The code objects among a code object's constants, in order.
 std::vector<python::Object> nested_codes(PyObject* code);

@@ -185,13 +185,7 @@ class Search {
 
 /// The compiled code under the other one's name.
 Object renamed(const Object& compiled, PyObject* code) {
-  const Object name = python::attribute(code, "co_name");
-  if (python::equal(python::attribute(compiled.get(), "co_name").get(), name.get()))
-    return compiled;
-  const Object keywords = python::check(PyDict_New());
-  python::check_status(PyDict_SetItemString(keywords.get(), "co_name", name.get()));
-  return python::check(PyObject_Call(python::attribute(compiled.get(), "replace").get(),
-                                     python::tuple({}).get(), keywords.get()));
+  return replaced(compiled.get(), {{"co_name", python::attribute(code, "co_name")}});
 }
 
 /// Whether compiling the candidate gives the code.

@@ -10,7 +10,6 @@
 
 namespace janus::frontend {
 
-using python::Object;
 using syntax::CompareOperator;
 using syntax::Operator;
 

@@ -279,11 +279,10 @@ Value call_sum(Interpreter& interpreter, const Arguments& arguments) {
   const auto is_lossy = [](const Value& value) {
     return python::kCompensatesComplexSums && class_of(value) == &PyComplex_Type;
   };
-  bool refuses = is_lossy(begin);
+  const bool begins_lossy = is_lossy(begin);
   int64_t count = 0;
   while (Value element = iterator->next()) {
-    refuses = refuses || is_lossy(element);
-    if (refuses) refuse_arguments(interpreter, "sum");
+    if (begins_lossy || is_lossy(element)) refuse_arguments(interpreter, "sum");
     total.add(element);
     if (++count > Interpreter::most_rounds())
       interpreter.refuse(ReasonCode::limit, "sum() of too many elements");

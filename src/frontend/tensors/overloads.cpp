@@ -280,28 +280,21 @@ std::pair<int64_t, int64_t> range_of(graph::DType dtype) {
   return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
 }
 
-graph::Value* limit_of(graph::Builder& builder, const graph::Value& number, int64_t bound) {
-  return number.type.kind == graph::Type::Kind::f64 ? builder.constant(static_cast<double>(bound))
-                                                    : builder.constant(bound);
-}
-
-void assume_at_least(Interpreter& interpreter, graph::Value* number, int64_t least) {
+/// That the number compares so with the bound is guarded.
+void assume_compares(Interpreter& interpreter, const graph::OpDef& comparison, graph::Value* number,
+                     int64_t bound) {
   graph::Builder& builder = interpreter.builder();
-  graph::Value* test = op::scalar_ge(builder, {number, limit_of(builder, *number, least)});
-  interpreter.follow(test, Object::borrow(Py_True), -1);
-}
-
-void assume_at_most(Interpreter& interpreter, graph::Value* number, int64_t largest) {
-  graph::Builder& builder = interpreter.builder();
-  graph::Value* test = op::scalar_le(builder, {number, limit_of(builder, *number, largest)});
-  interpreter.follow(test, Object::borrow(Py_True), -1);
+  graph::Value* limit = number->type.kind == graph::Type::Kind::f64
+                            ? builder.constant(static_cast<double>(bound))
+                            : builder.constant(bound);
+  interpreter.follow(comparison(builder, {number, limit}), Object::borrow(Py_True), -1);
 }
 
 /// That it lies between the least and the largest of such a dtype is guarded.
 void assume_that_it_fits(Interpreter& interpreter, graph::Value* number, graph::DType dtype) {
   const auto [least, largest] = range_of(dtype);
-  assume_at_least(interpreter, number, least);
-  assume_at_most(interpreter, number, largest);
+  assume_compares(interpreter, op::scalar_ge, number, least);
+  assume_compares(interpreter, op::scalar_le, number, largest);
 }
 
 [[noreturn]] void refuse_number(Interpreter& interpreter, double number) {
@@ -313,20 +306,16 @@ void assume_that_it_fits(Interpreter& interpreter, graph::Value* number, graph::
 /// it.
 graph::Value* fitting_bound(Interpreter& interpreter, graph::Value* bound, bool is_upper,
                             graph::DType dtype) {
-  const int bits = static_cast<int>(graph::byte_size(dtype)) * 8;
-  const bool is_unsigned = dtype == graph::DType::u8;
-  const int64_t least = is_unsigned ? 0 : -(int64_t{1} << (bits - 1));
-  const int64_t largest = least + (int64_t{1} << bits) - 1;
+  const int64_t largest = range_of(dtype).second;
+  const int64_t least = dtype == graph::DType::u8 ? 0 : range_of(dtype).first;  // it does not wrap
   const auto number = graph::constant_number(bound);
   if (!number) {
     graph::Builder& builder = interpreter.builder();
+    const graph::OpDef& inside = is_upper ? op::scalar_le : op::scalar_ge;
+    const graph::OpDef& reaches = is_upper ? op::scalar_ge : op::scalar_le;
     graph::Value* end = builder.constant(is_upper ? largest : least);
-    graph::Value* fits =
-        is_upper ? op::scalar_le(builder, {bound, end}) : op::scalar_ge(builder, {bound, end});
-    if (is_upper)
-      assume_at_least(interpreter, bound, least);
-    else
-      assume_at_most(interpreter, bound, largest);
+    graph::Value* fits = inside(builder, {bound, end});
+    assume_compares(interpreter, reaches, bound, is_upper ? least : largest);
     return op::scalar_select(builder, {fits, bound, end});
   }
   const bool is_below = *number < static_cast<double>(least);

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch.nn.functional as F
-from rank_programs import WRAPPER_OPTIONS, Run, _brief, differs_between_ranks
+from rank_programs import WRAPPER_OPTIONS, Run, _brief, differs_between_ranks, plain_step
 from torch.nn.parallel import DistributedDataParallel
 
 import torch
@@ -61,21 +61,9 @@ class Training:
             if adam
             else torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
         )
-        self.plain = self.make_step()
+        self.plain = plain_step(self.net, self.optimizer, F.mse_loss)
         self.step = torchjanus.function(self.plain) if convert else self.plain
         torch.manual_seed(1 + distributed.get_rank())
-
-    def make_step(self) -> Callable[..., Any]:
-        net, optimizer = self.net, self.optimizer
-
-        def step(x, y):
-            optimizer.zero_grad()
-            loss = F.mse_loss(net(x), y)
-            loss.backward()
-            optimizer.step()
-            return loss.detach()
-
-        return step
 
     def state(self) -> list[torch.Tensor]:
         tensors = [*self.net.parameters(), *self.net.buffers()]

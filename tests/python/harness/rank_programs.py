@@ -56,6 +56,13 @@ def plain_step(net: nn.Module, optimizer: Any, loss_of: Callable[..., torch.Tens
     return step
 
 
+def on_pictures(net: nn.Module) -> Training:
+    """It learns five kinds of small pictures."""
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    step = plain_step(net, optimizer, F.cross_entropy)
+    return Training(step, [net], lambda _: (torch.randn(6, 1, 8, 8), torch.randint(5, (6,))))
+
+
 @training
 def lenet(parallel):
     net = parallel(
@@ -69,9 +76,7 @@ def lenet(parallel):
             nn.Linear(12, 5),
         )
     )
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
-    step = plain_step(net, optimizer, F.cross_entropy)
-    return Training(step, [net], lambda _: (torch.randn(6, 1, 8, 8), torch.randint(5, (6,))))
+    return on_pictures(net)
 
 
 class Residual(nn.Module):
@@ -122,9 +127,7 @@ def pooled(parallel):
             nn.Linear(30, 5),
         )
     )
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
-    step = plain_step(net, optimizer, F.cross_entropy)
-    return Training(step, [net], lambda _: (torch.randn(6, 1, 8, 8), torch.randint(5, (6,))))
+    return on_pictures(net)
 
 
 class Block(nn.Module):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch.nn.functional as F
-from rank_programs import _brief, layers
+from rank_programs import _brief, layers, plain_step
 from ranks import one_after_the_other
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
@@ -60,15 +60,7 @@ def compare(kind: str, way: str) -> dict[str, Any]:
     for converted in (False, True):
         torch.manual_seed(0)
         module, optimizer = KINDS[kind]()
-
-        def step(x, y):
-            optimizer.zero_grad()
-            loss = F.mse_loss(module(x), y)
-            loss.backward()
-            optimizer.step()
-            return loss.detach()
-
-        take = step
+        take = step = plain_step(module, optimizer, F.mse_loss)
         if converted:
             asked = torchjanus.function(
                 step if way == "step" else module, profile_runs=2 + dist.get_rank()

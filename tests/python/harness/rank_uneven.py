@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch.nn.functional as F
-from rank_programs import _brief, differs_between_ranks
+from rank_programs import _brief, differs_between_ranks, plain_step
 from torch.nn.parallel import DistributedDataParallel
 
 import torch
@@ -21,16 +21,7 @@ def net(norm: type[nn.Module]) -> nn.Module:
 
 def step_of(module: nn.Module) -> Callable[..., torch.Tensor]:
     """Without momentum, which join() leaves different."""
-    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
-
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = F.mse_loss(module(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    return step
+    return plain_step(module, torch.optim.SGD(module.parameters(), lr=0.1), F.mse_loss)
 
 
 def batches(count: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -41,6 +32,16 @@ def batches(count: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
 def expect_same(found: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+
+
+def told(asked: Any, wrapper: nn.Module) -> dict[str, Any]:
+    """What became of what was converted and of the module within, and whether parameters differ between ranks."""
+    parameters = nn.utils.parameters_to_vector(wrapper.parameters()).detach()
+    return {
+        "asked": _brief(torchjanus.stats(asked)),
+        "module": _brief(torchjanus.stats(wrapper.module)),
+        "differs": differs_between_ranks(parameters),
+    }
 
 
 def joined(norm: str) -> dict[str, Any]:
@@ -62,12 +63,7 @@ def joined(norm: str) -> dict[str, Any]:
     expected, _, _ = trained(lambda step: step)
     found, module, step = trained(torchjanus.function)
     expect_same(found, expected)
-    parameters = nn.utils.parameters_to_vector(module.parameters()).detach()
-    return {
-        "asked": _brief(torchjanus.stats(step)),
-        "module": _brief(torchjanus.stats(module.module)),
-        "differs": differs_between_ranks(parameters),
-    }
+    return told(step, module)
 
 
 def normalised(train: bool) -> dict[str, Any]:
@@ -114,9 +110,4 @@ def backward_outside(norm: str) -> dict[str, Any]:
         states += [each.detach() for each in (*module.parameters(), *module.buffers())]
         taken.append(states)
     expect_same(taken[1], taken[0])
-    parameters = nn.utils.parameters_to_vector(module.parameters()).detach()
-    return {
-        "asked": _brief(torchjanus.stats(called)),
-        "module": _brief(torchjanus.stats(module.module)),
-        "differs": differs_between_ranks(parameters),
-    }
+    return told(called, module)

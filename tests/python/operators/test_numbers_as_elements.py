@@ -82,15 +82,18 @@ REPLACEMENTS = {
 }
 
 
+def with_numbers_about(dtype):
+    """A tensor, with numbers that it holds, and those beside the ends of what it does."""
+    limits = torch.iinfo(dtype)
+    numbers = [1, 2, 3, 4, 5, 6, limits.max, limits.max + 1, limits.min, limits.min - 1, 7]
+    return [(torch.tensor([1, 2, 3, 100], dtype=dtype), n) for n in numbers]
+
+
 @pytest.mark.parametrize("fill", REPLACEMENTS)
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int32], ids=str)
 @differential(hits=5)
 def test_number_that_does_not_fit(fill, dtype):
-    limits = torch.iinfo(dtype)
-    numbers = [1, 2, 3, 4, 5, 6, limits.max, limits.max + 1, limits.min, limits.min - 1, 7]
-    return Program(
-        REPLACEMENTS[fill], [(torch.tensor([1, 2, 3, 100], dtype=dtype), n) for n in numbers]
-    )
+    return Program(REPLACEMENTS[fill], with_numbers_about(dtype))
 
 
 BOUNDS = {
@@ -107,9 +110,7 @@ BOUNDS = {
 @differential(hits=3)
 def test_bound_that_does_not_fit(name, dtype):
     """Versions of torch differ in which of them raise."""
-    limits = torch.iinfo(dtype)
-    numbers = [1, 2, 3, 4, 5, 6, limits.max, limits.max + 1, limits.min, limits.min - 1, 7]
-    return Program(BOUNDS[name], [(torch.tensor([1, 2, 3, 100], dtype=dtype), n) for n in numbers])
+    return Program(BOUNDS[name], with_numbers_about(dtype))
 
 
 @pytest.mark.parametrize("fill", REPLACEMENTS)
