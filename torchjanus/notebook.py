@@ -26,11 +26,10 @@ def load_ipython_extension(shell: Any) -> None:
 
     kind = type(shell.compile)
     shell.compile.__class__ = type(f"Rewriting{kind.__name__}", (_Rewriting, kind), {})
-    parts = [annotated_cell.Magic(shell), annotated_cell.Modules(shell)]
+    parts = [annotated_cell.Magic(shell), annotated_cell.Modules(shell), _Watch()]
     if graph_progress.can_be_shown(shell):
         parts.append(graph_progress.Progress(shell))
     vars(shell.compile)[_PARTS] = parts
-    _core.watch_for_entry_points()
 
 
 def unload_ipython_extension(shell: Any) -> None:
@@ -43,6 +42,18 @@ def unload_ipython_extension(shell: Any) -> None:
         for part in vars(shell.compile).pop(_PARTS):
             part.remove()
         shell.compile.__class__ = type(shell.compile).__mro__[2]
+
+
+class _Watch:
+    """That functions which packages call in loops are looked for. Others may watch, too: `torchjanus run`."""
+
+    def __init__(self) -> None:
+        self.begun = _core.watch_for_entry_points()
+
+    def remove(self) -> None:
+        """Leaves the process as it was. What was found runs as a graph still."""
+        if self.begun:
+            _core.stop_watching()
 
 
 class _Rewriting:

@@ -126,7 +126,11 @@ class Watch {
   void look();
   void on_event(PyFrameObject* frame, int event, PyObject* argument);
   void expect(std::vector<ExpectedEntryPoint> expected) { expected_ = std::move(expected); }
-  void end(const std::string& error) { seen_.error = error; }
+  void fail(const std::string& error) { seen_.error = error; }
+  bool has_failed() const { return !seen_.error.empty(); }
+  /// What is open is closed and forgotten. The time until `resume` does not count.
+  void pause();
+  void resume();
   WatchReport told() const;
 
  private:
@@ -166,7 +170,8 @@ class Watch {
   Py_ssize_t modules_ = 0;                    ///< loaded when these were looked for last
   int looks_left_ = 0;                        ///< for what those modules still define
 
-  const double start_ = now();
+  double start_ = now();  ///< later by the time of pauses
+  std::optional<double> paused_;
   double spent_ = 0;      ///< estimated cost of all windows, in milliseconds
   double last_ = start_;  ///< end of the last window
   double in_graphs_ = 0;  ///< milliseconds, at that time
@@ -323,6 +328,22 @@ void Watch::close() {
   has_news_ = true;
 }
 
+void Watch::pause() {
+  if (is_open_ && PyThreadState_Get()->c_profilefunc == profile) close();
+  paused_ = now();
+  if (is_open_) return;  // a window of another thread ends with its last event
+  has_news_ = false;
+  tree_.clear();
+  codes_.clear();
+}
+
+void Watch::resume() {
+  if (!paused_) return;
+  start_ += now() - *std::exchange(paused_, std::nullopt);
+  last_ = now();
+  in_graphs_ = speculate::Dispatcher::milliseconds_in_graphs();
+}
+
 /// Not in the window's last event, where the interpreter is in the middle of a call.
 void Watch::convert_repeated() {
   has_news_ = false;
@@ -378,7 +399,7 @@ void Watch::describe(PyObject* code, const std::string& why_not, const std::stri
 
 WatchReport Watch::told() const {
   WatchReport report = seen_;
-  report.seconds = (now() - start_) / 1e3;
+  report.seconds = (paused_.value_or(now()) - start_) / 1e3;
   return report;
 }
 
@@ -433,17 +454,28 @@ void Watch::convert_function(PyObject* function) {
 
 // --- the clock -----------------------------------------------------------------------------------
 
-std::atomic<bool> is_posted = false, is_over = false;
+std::atomic<bool> is_posted = false;
+int watchers = 0;  // guarded by the interpreter's lock
+
+/// Of the thread that posts looks. Each has its own, as a later one may begin before it has
+/// noticed.
+using Ended = std::shared_ptr<std::atomic<bool>>;
+Ended is_over;
+
+void end_clock() {
+  if (is_over != nullptr) *is_over = true;
+}
 
 void end_watch(const std::string& error) {
   log("speculate", cat("watching ends: ", error));
-  watch->end(error);
-  is_over = true;
+  watch->fail(error);
+  end_clock();
 }
 
 /// A pending call of the interpreter's main thread. Errors of ours end the watch, not the program.
 int look(void* /*unused*/) {
   is_posted = false;
+  if (watchers == 0) return 0;
   const python::ErrorScope scope;
   const python::GcPause pause;
   try {
@@ -456,28 +488,44 @@ int look(void* /*unused*/) {
   return 0;
 }
 
-void post_looks() {
+void post_looks(const Ended& ended) {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
-  while (!is_over) {
+  while (!*ended) {
     std::this_thread::sleep_for(std::chrono::milliseconds(policy::kBetweenLooks));
-    if (is_over || is_posted.exchange(true)) continue;
+    if (*ended || is_posted.exchange(true)) continue;
     if (Py_AddPendingCall(look, nullptr) != 0) is_posted = false;
+  }
+}
+
+void begin_clock() {
+  is_over = std::make_shared<std::atomic<bool>>(false);
+  try {
+    std::thread(post_looks, is_over).detach();
+  } catch (const std::system_error&) {
+    end_clock();  // no thread can be started: the program runs as it is
   }
 }
 
 }  // namespace
 
-void watch_for_entry_points() {
-  if (watch != nullptr || options().is_disabled(kEntryPointsSwitch.name)) return;
-  watch = new Watch;
-  Py_AtExit([] { is_over = true; });
-  try {
-    std::thread(post_looks).detach();
-  } catch (const std::system_error&) {
-    is_over = true;  // no thread can be started: the program runs as it is
+bool watch_for_entry_points() {
+  if (options().is_disabled(kEntryPointsSwitch.name)) return false;
+  if (watchers++ > 0) return true;
+  if (watch == nullptr) {
+    watch = new Watch;
+    Py_AtExit(end_clock);
   }
+  watch->resume();
+  if (!watch->has_failed()) begin_clock();
+  return true;
+}
+
+void stop_watching() {
+  if (watchers == 0 || --watchers > 0) return;
+  end_clock();
+  watch->pause();
 }
 
 void expect_entry_points(std::vector<ExpectedEntryPoint> expected) {

@@ -21,9 +21,12 @@ namespace janus::bind {
 inline constexpr Switch kEntryPointsSwitch{
     "entry_points", "functions that packages call in their loops are found by watching"};
 
-/// From now on the main thread is watched. Costs at most policy::kShareOfWatching of the time.
-/// Again: no-op. Not in children of a fork.
-void watch_for_entry_points();
+/// From now on the main thread is watched, until each caller has called `stop_watching`. Costs at
+/// most policy::kShareOfWatching of the time. Not in children of a fork. False: it is switched off.
+bool watch_for_entry_points();
+
+/// Takes back a call of `watch_for_entry_points` that gave true. What was found stays as it is.
+void stop_watching();
 
 /// A function that an earlier run of the program has found.
 struct ExpectedEntryPoint {

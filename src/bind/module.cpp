@@ -191,7 +191,10 @@ NB_MODULE(_core, module) {
   module.def("conversion_account", told_account,
              "What converting has cost and saved, in ms, as a dict; None if it is not bounded.");
   module.def("watch_for_entry_points", bind::watch_for_entry_points,
-             "Finds functions that packages call in loops, and lets them run as graphs.");
+             "Finds functions that packages call in loops, and lets them run as graphs. False: it "
+             "is switched off.");
+  module.def("stop_watching", bind::stop_watching,
+             "Takes back a call of `watch_for_entry_points` that gave True.");
   module.def("recall", recall, nb::arg("runs"),
              "What an earlier run has spent on regions and saved: (name, file, line, spent, saved, "
              "passed), in ms.");

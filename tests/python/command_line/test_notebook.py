@@ -1,5 +1,8 @@
 """Cells of a notebook: functions and loops in them run as graphs, and what is defined anew counts at once."""
 
+import os
+import subprocess
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -155,3 +158,86 @@ def test_scripts_run_from_a_cell(notebook: Notebook, tmp_path: Path) -> None:
     assert notebook.value("step.stats()['hits']") > 0
     last = notebook.value("values[-1]")
     assert notebook.value(EAGER) < last
+
+
+WATCHED = """
+import os, sys, time
+from IPython.core.interactiveshell import InteractiveShell
+from torchjanus import _core
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+def windows():
+    return _core.seen_by_watch()["windows"]
+
+def is_watched(seconds):  # whether windows are opened while the main thread works
+    before, end = windows(), time.monotonic() + seconds
+    while time.monotonic() < end and windows() == before:
+        time.sleep(0.001)  # looks are made where the lock of the interpreter was given up, as torch does
+    return windows() > before
+
+def has_ended(count):
+    end = time.monotonic() + 20
+    while threads() > count and time.monotonic() < end:
+        time.sleep(0.01)
+    return threads() <= count
+
+{before}
+one, other = InteractiveShell(), InteractiveShell()
+count = threads()
+"""
+
+
+def told(text: str, before: str = "") -> list[str]:
+    """What a process of its own prints, as there is one watch in a process."""
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED.format(before=before) + textwrap.dedent(text)],
+        capture_output=True, text=True, timeout=180,
+        env=os.environ | {"TORCHJANUS_DISABLE": "background"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_the_watch_ends_with_the_last_extension_and_begins_anew() -> None:
+    printed = told("""
+        one.run_cell("%load_ext torchjanus")
+        other.run_cell("%load_ext torchjanus")
+        print(is_watched(60))
+        one.run_cell("%unload_ext torchjanus")
+        print(is_watched(60))
+        other.run_cell("%unload_ext torchjanus")
+        seen = _core.seen_by_watch()
+        print(is_watched(1.5), has_ended(count), _core.seen_by_watch() == seen)
+        start = time.monotonic()
+        other.run_cell("%load_ext torchjanus")
+        print(is_watched(60), _core.seen_by_watch()["seconds"] - seen["seconds"] < time.monotonic() - start + 0.1)
+    """)
+    assert printed == "True True False True True True True".split()
+
+
+def test_the_watch_of_others_goes_on_without_the_extension() -> None:
+    printed = told(
+        """
+        one.run_cell("%load_ext torchjanus")
+        one.run_cell("%unload_ext torchjanus")
+        print(is_watched(60))
+        """,
+        before="_core.watch_for_entry_points()",  # as `torchjanus run` does
+    )
+    assert printed == ["True"]
+
+
+def test_an_extension_that_began_no_watch_ends_none() -> None:
+    printed = told(
+        """
+        import torchjanus
+        with torchjanus.options.without("entry_points"):
+            one.run_cell("%load_ext torchjanus")
+        one.run_cell("%unload_ext torchjanus")
+        print(is_watched(60))
+        """,
+        before="_core.watch_for_entry_points()",
+    )
+    assert printed == ["True"]
