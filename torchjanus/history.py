@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__, _core, text_report
+from .source_text import printable
 
 _KIND = "history"
 _MOST = 500  # functions and regions that are kept of a program
@@ -111,4 +112,4 @@ def function_at(module: str, name: str, file: str, line: int) -> types.FunctionT
         if found is None:
             return None
     code = found.__code__
-    return found if (code.co_filename, code.co_firstlineno) == (file, line) else None
+    return found if (printable(code.co_filename), code.co_firstlineno) == (file, line) else None

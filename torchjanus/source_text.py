@@ -4,19 +4,21 @@ import ast
 import contextlib
 import importlib.util
 import linecache
+import os
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-# What was compiled, as files may be edited while the program runs.
+# What was compiled, as files may be edited while the program runs; by printable names.
 _as_run: dict[str, bytes] = {}
 
 
 def remember(file: str, source: bytes) -> None:
     """From now on, reports show this as the source of the file."""
-    _as_run[file] = source
+    _as_run[printable(file)] = source
 
 
 def first_remembered() -> str | None:
@@ -25,7 +27,10 @@ def first_remembered() -> str | None:
 
 
 def printable(text: str) -> str:
-    """A text that every file can hold: bytes of a file's name that are no UTF-8 become `\\udcff`."""
+    """A text that every file can hold: bytes of a file's name that are no UTF-8 become `\\udcff`.
+
+    The compiled part tells names of files in this form (src/base/printable.h).
+    """
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -33,7 +38,13 @@ def _lines_of(file: str) -> list[str]:
     if file in _as_run:
         with contextlib.suppress(SyntaxError, UnicodeDecodeError):
             return importlib.util.decode_source(_as_run[file]).splitlines()
-    return linecache.getlines(file)
+    return linecache.getlines(_as_python_names_it(file))
+
+
+def _as_python_names_it(file: str) -> str:
+    """What `printable` was given, if that is a file."""
+    named = re.sub(r"\\u(dc[89a-f][0-9a-f])", lambda found: chr(int(found[1], 16)), file)
+    return named if named != file and os.path.exists(named) else file
 
 
 class SourceFile:

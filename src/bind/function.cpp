@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "base/printable.h"
 #include "bind/co_execution.h"
 #include "bind/converted_functions.h"
 #include "bind/cut_function.h"
@@ -299,7 +300,7 @@ python::Object file_of_source(const FunctionObject* function) {
   if (function->source == nullptr || function->source->tree == nullptr) return {};
   const python::Object shown = reported_function(function->wrapped, function->function);
   const syntax::Source& source = syntax::source_of(shown.get());
-  return source.tree == nullptr ? python::Object() : python::string(*source.tree->file);
+  return source.tree == nullptr ? python::Object() : python::string(printable(*source.tree->file));
 }
 
 /// stats_of() or snapshot_of(), with those of the regions once the function is cut.

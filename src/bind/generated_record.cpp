@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/printable.h"
 #include "speculate/generated_text.h"
 
 namespace nb = nanobind;
@@ -23,7 +24,7 @@ nb::list& the_record() {
 
 nb::dict place_dict(const graph::SourceSpan& span) {
   nb::dict dict;
-  dict["file"] = span.known() ? *span.file : std::string();
+  dict["file"] = span.known() ? printable(*span.file) : std::string();
   dict["line"] = span.line;
   return dict;
 }

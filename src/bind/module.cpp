@@ -10,6 +10,7 @@
 
 #include "base/conversion_account.h"
 #include "base/options.h"
+#include "base/printable.h"
 #include "base/timeline.h"
 #include "bind/co_execution_scope.h"
 #include "bind/entry_points.h"
@@ -55,8 +56,8 @@ nb::list all_details() { return all_told(bind::details_of); }
 nb::list end_timeline() {
   nb::list all;
   for (const Timeline::Event& each : Timeline::end())
-    all.append(
-        nb::make_tuple(each.category, each.name, each.details, each.start, each.end, each.thread));
+    all.append(nb::make_tuple(each.category, printable(each.name), printable(each.details),
+                              each.start, each.end, each.thread));
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "bind/snapshot.h"
 #include "execute/program/picture.h"
 #include "graph/annotated_text.h"
@@ -37,7 +38,10 @@ class Files {
   }
   nb::object operator[](const std::string& file) {
     nb::object& name = names_[file];
-    if (!name.is_valid()) name = nb::str(file.data(), file.size());
+    if (!name.is_valid()) {
+      const std::string shown = printable(file);
+      name = nb::str(shown.data(), shown.size());
+    }
     return name;
   }
 

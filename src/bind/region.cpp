@@ -38,6 +38,7 @@
 #include "base/check.h"
 #include "base/options.h"
 #include "base/policy.h"
+#include "base/printable.h"
 #include "bind/co_execution_scope.h"
 #include "bind/cut_function.h"
 #include "bind/cuts.h"
@@ -746,7 +747,7 @@ std::unique_ptr<RegionState> make_state(PyObject* module,
                                         const std::shared_ptr<const syntax::Tree>& tree,
                                         bool at_module_level, bool is_part) {
   constexpr speculate::DispatchOptions kPart = {.least_work = policy::kLeastWorkOfPart};
-  auto state = std::make_unique<RegionState>(tree->name, *tree->file, first_line(*tree),
+  auto state = std::make_unique<RegionState>(tree->name, printable(*tree->file), first_line(*tree),
                                              is_part ? kPart : speculate::DispatchOptions());
   state->module = python::Object::borrow(module);
   state->tree = tree;
@@ -772,10 +773,11 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   static const char* names[] = {"module",     "file",  "name",          "at_module_level",
                                 "class_name", "whole", "ends_function", nullptr};
   PyObject* module = nullptr;
-  const char *file = nullptr, *name = nullptr, *class_name = nullptr;
+  PyObject* file = nullptr;  // its bytes may be no UTF-8
+  const char *name = nullptr, *class_name = nullptr;
   PyObject* whole = nullptr;  // the region whose statements contain this one
   int at_module_level = 0, ends_function = 0;
-  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "Ossp|zOp:Region", const_cast<char**>(names),
+  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "OUsp|zOp:Region", const_cast<char**>(names),
                                   &module, &file, &name, &at_module_level, &class_name, &whole,
                                   &ends_function) == 0)
     return nullptr;
@@ -785,8 +787,9 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
     return nullptr;
   }
   return guarded([&]() -> PyObject* {
-    const auto tree = syntax::tree_of_statements(module, file, name, at_module_level != 0, {},
-                                                 class_name == nullptr ? "" : class_name);
+    const auto tree =
+        syntax::tree_of_statements(module, python::to_string(file), name, at_module_level != 0, {},
+                                   class_name == nullptr ? "" : class_name);
     if (tree == nullptr) {
       PyErr_SetString(PyExc_ValueError, "Region: the statements have no tree");
       return nullptr;

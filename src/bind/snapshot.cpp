@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/policy.h"
+#include "base/printable.h"
 #include "bind/lazy.h"
 #include "execute/program/exchange_times.h"
 
@@ -16,7 +17,10 @@ namespace {
 
 using speculate::Dispatcher;
 
-nb::str text(const std::string& string) { return nb::str(string.data(), string.size()); }
+nb::str text(const std::string& string) {
+  const std::string shown = printable(string);
+  return nb::str(shown.data(), shown.size());
+}
 
 const char* name_of(Dispatcher::State state) {
   switch (state) {

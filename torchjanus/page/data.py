@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import co_execution, installed, line_marks, reasons, text_report, totals
 from ..snapshots import Snapshot, cuts, leaves, speed, was_called
-from ..source_text import Sources, printable
+from ..source_text import Sources
 
 _MOST_LLVM = 4 << 20  # characters of all kernels; beyond it, only what heads them: the loop nests
 _COUNTERS = (
@@ -78,8 +78,7 @@ class _Files:
     def number(self, path: str) -> int:
         if path not in self._numbers:
             self._numbers[path] = len(self.shown)
-            shown = printable(path)
-            self.shown.append(MarkedFile(shown, self._name(shown), self._sources[path].lines))
+            self.shown.append(MarkedFile(path, self._name(path), self._sources[path].lines))
             self.told.append({})
         return self._numbers[path]
 

@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "base/options.h"
 #include "base/policy.h"
+#include "base/printable.h"
 #include "base/steady_time.h"
 #include "base/thread_pool.h"
 #include "base/thread_time.h"
@@ -50,7 +51,7 @@ std::string operators_of(const graph::Node& node) {
 }
 
 std::string place_of(const graph::Node& node) {
-  return node.span.known() ? cat(*node.span.file, ':', node.span.line) : std::string();
+  return node.span.known() ? cat(printable(*node.span.file), ':', node.span.line) : std::string();
 }
 
 /// Tells who watches kernels, if somebody does; a step that belongs to no node is none.
