@@ -245,9 +245,9 @@ api-page: build
 reasons-page: build
 	$(BIN)/python tools/reasons_page.py
 
-# docs/pictures, by Debian's chromium, which `make packages` doesn't install.
+# docs/pictures, by Debian's chromium, which `make packages` doesn't install; some of them: NAMES="live.svg demo.png".
 pictures: build
-	$(BIN)/python tools/pictures.py
+	$(BIN)/python tools/pictures.py $(NAMES)
 
 # examples/notebooks, of the scripts beside them.
 notebooks: environment

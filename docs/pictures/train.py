@@ -1,6 +1,6 @@
 """Trains a small network, and does what training programs do besides: for a look at the page of a report.
 
-torchjanus run --report out.html examples/report.py
+torchjanus run --report out.html docs/pictures/train.py
 """
 
 import time
@@ -29,7 +29,7 @@ net = nn.Sequential(nn.Linear(20, 64), Block(64), Block(64), nn.Linear(64, 10))
 optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
 x, y = torch.randn(64, 20), torch.randint(10, (64,))
 seen: list[float] = []
-for step in range(300):
+for step in range(900):
     start = time.monotonic()
     loss = F.cross_entropy(net(x), y)
     optimizer.zero_grad()
@@ -37,5 +37,5 @@ for step in range(300):
     optimizer.step()
     time.sleep(1e-3)  # the picture
     seen.append(loss.item())
-    if step % 100 == 99:
+    if step % 300 == 299:
         print(f"step {step}: loss {seen[-1]:.3f} after {time.monotonic() - start:.3f} s")
