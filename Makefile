@@ -10,7 +10,7 @@ PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev l
 JOBS     ?= $(shell nproc)
 BENCHMARKS := programs overheads ablation coexecution coexecution_later lazy_ablation distributed growth threads recurrent kernels state oracles
 
-.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page evaluate $(BENCHMARKS:%=bench-%) api-page reasons-page pictures notebooks demo showcase data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page evaluate $(BENCHMARKS:%=bench-%) api-page reasons-page pictures notebooks demo showcase data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheels golden clean
 
 all: build
 
@@ -26,7 +26,7 @@ packages:
 $(BIN)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --upgrade pip
-	$(BIN)/pip install -q torch==$(TORCH) numpy rich pytest pytest-xdist hypothesis ipython ipykernel nbclient nbformat tensorboard coverage cloudpickle joblib scikit-build-core nanobind cmake ninja ruff mypy build
+	$(BIN)/pip install -q torch==$(TORCH) numpy rich pytest pytest-xdist hypothesis ipython ipykernel nbclient nbformat tensorboard coverage cloudpickle joblib scikit-build-core nanobind cmake ninja ruff mypy build wheel
 	touch $@
 
 environment: packages $(BIN)/ready
@@ -265,9 +265,10 @@ showcase: build
 data-parallel: build
 	GLOO_SOCKET_IFNAME=lo OMP_NUM_THREADS=1 $(BIN)/torchrun --nproc-per-node=2 -m torchjanus run --explain examples/data_parallel.py
 
-# Compiled by g++, as by `pip install`; stripped; LLVM, zstd and zlib are inside.
-wheel: environment
-	PATH=$(CURDIR)/$(BIN):$$PATH CMAKE_CXX_COMPILER_LAUNCHER=$(CURDIR)/cmake/cached $(BIN)/python -m build --wheel --no-isolation --outdir dist .
+# dist/: for each Python a wheel with a library for each torch; LLVM, zstd and zlib are inside. Hours, but for what is
+# in the compiler's cache: make wheels ARGS="--pythons 3.11 --torches 2.13.0"
+wheels: environment
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/wheels.py $(ARGS)
 
 clean:
 	rm -rf build dist

@@ -23,10 +23,18 @@ if(TORCHJANUS_SANITIZE)
 endif()
 
 # A room may be a folder within a folder (`execute/plan`, target janus_execute_plan). The folder around it must
-# be stated later, and owns only the files that no room within it has.
+# be stated later, and owns only the files that no room within it has. A room FOR_EACH_TORCH is compiled once for each
+# (Torch.cmake): its targets are janus_lazy-2.13, ….
 function(janus_room name)
-  cmake_parse_arguments(ROOM "" "" "KNOWS" ${ARGN})
+  cmake_parse_arguments(ROOM "FOR_EACH_TORCH" "" "KNOWS" ${ARGN})
   janus_room_sources(sources ${name})
+  if(ROOM_FOR_EACH_TORCH)
+    foreach(torch IN LISTS janus_torches)
+      add_library(janus_${name}-${torch} OBJECT ${sources})
+      target_link_libraries(janus_${name}-${torch} PRIVATE janus_flags janus_torch_headers-${torch})
+    endforeach()
+    return()
+  endif()
   if(NOT sources)  # a room that is still empty
     string(REPLACE / _ file ${name})
     file(WRITE ${CMAKE_BINARY_DIR}/${file}_empty.cpp "")

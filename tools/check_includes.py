@@ -25,7 +25,7 @@ from pathlib import Path
 
 LARGEST_CYCLE = 2  # units: two that belong together may know each other
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
-COMMAND = re.compile(r"^\s*(janus_rooms?|target_link_libraries)\s*\(([^)]*)\)", re.MULTILINE)
+COMMAND = re.compile(r"^\s*(janus_rooms?)\s*\(([^)]*)\)", re.MULTILINE)
 
 Arrows = Mapping[str, Iterable[str]]
 
@@ -153,26 +153,22 @@ class Rooms:
 
     @classmethod
     def read(cls, checkout: Path) -> "Rooms":
-        """The rooms that the CMake files state. A folder with its own target knows what that links."""
+        """The rooms that CMakeLists.txt states."""
         rooms = cls()
-        for path in [checkout / "CMakeLists.txt", *(checkout / "src").rglob("CMakeLists.txt")]:
-            text = re.sub(r"#.*", "", path.read_text())
-            for command, arguments in COMMAND.findall(text):
-                words = arguments.split()
-                if command == "janus_room":
-                    rooms._add(words)
-                elif command == "janus_rooms":
-                    rooms._add_folder(words)
-                elif path.parent != checkout:
-                    own = str(path.parent.relative_to(checkout / "src"))
-                    targets = {f"janus_{name}".replace("/", "_"): name for name in rooms.knows}
-                    rooms.knows[own].update(targets[word] for word in words if word in targets)
+        text = re.sub(r"#.*", "", (checkout / "CMakeLists.txt").read_text())
+        for command, arguments in COMMAND.findall(text):
+            words = arguments.split()
+            if command == "janus_room":
+                rooms._add(words)
+            else:
+                rooms._add_folder(words)
         rooms._resolve()
         return rooms
 
     def _add(self, words: list[str]) -> None:
-        """Adds `name KNOWS others`."""
-        self.knows[words[0]].update(words[2:])
+        """Adds `name OPTIONS KNOWS others`."""
+        known = words[words.index("KNOWS") + 1 :] if "KNOWS" in words else []
+        self.knows[words[0]].update(known)
 
     def _add_folder(self, words: list[str]) -> None:
         """Adds `folder a b KNOWS others`."""

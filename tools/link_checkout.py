@@ -1,5 +1,5 @@
-"""Makes a virtual environment use the checkout: links the built extension into the package, where
-torchjanus/library.py looks for it, and adds the checkout to the environment's path.
+"""Makes a virtual environment use the checkout: links the built libraries into the package, where
+torchjanus/library.py looks for them, and adds the checkout to the environment's path.
 
 usage: link_checkout.py BUILD_FOLDER ENVIRONMENT
 """
@@ -11,10 +11,9 @@ from pathlib import Path
 def main() -> None:
     build, environment = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     checkout = Path(__file__).resolve().parent.parent
-    for old in (checkout / "torchjanus").glob("_core*.so"):  # where it was before: found first
-        old.unlink()
-    for built in build.glob("src/bind/libraries/torch-*/_core*.so"):
-        link = checkout / "torchjanus" / "libraries" / built.parent.name / built.name
+    libraries = build / "libraries"
+    for built in libraries.rglob("*.so"):
+        link = checkout / "torchjanus" / "libraries" / built.relative_to(libraries)
         link.parent.mkdir(parents=True, exist_ok=True)
         if not (link.is_symlink() and link.resolve() == built):
             link.unlink(missing_ok=True)

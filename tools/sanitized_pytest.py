@@ -21,7 +21,7 @@ def package_of_links(build: Path) -> Path:
     package = folder / "torchjanus"
     package.mkdir(parents=True, exist_ok=True)
     sources = [each for each in (ROOT / "torchjanus").iterdir() if each.name != "libraries"]
-    for source in (*sources, build / "src" / "bind" / "libraries"):
+    for source in (*sources, build / "libraries"):
         link = package / source.name
         link.unlink(missing_ok=True)
         link.symlink_to(source)

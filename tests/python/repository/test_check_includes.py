@@ -162,22 +162,16 @@ def test_folder_within_a_folder_as_a_room_of_its_own(checkout):
     assert run(checkout).returncode == 0
 
 
-def test_folder_with_its_own_target_knows_what_it_links(checkout):
+def test_options_of_a_room(checkout):
     write(
         checkout,
         "CMakeLists.txt",
-        "janus_room(base)\njanus_room(front/core KNOWS base)\njanus_room(top KNOWS base)\n",
+        "janus_room(base)\njanus_room(front FOR_EACH_TORCH KNOWS base)\njanus_room(top KNOWS base)\n",
     )
-    write(
-        checkout,
-        "src/module/CMakeLists.txt",
-        "target_link_libraries(_core PRIVATE janus_front_core torch)\n",
-    )
-    includes(checkout, "module/main.cpp", "base/number.h", "top/shown.h", "front/core/frame.h")
-    includes(checkout, "front/core/frame.h")
+    includes(checkout, "front/main.cpp", "base/number.h", "top/shown.h")
     includes(checkout, "top/shown.h")
     assert run(checkout).stderr == (
-        "src/module/main.cpp:3 includes top/shown.h, but module does not know top\n"
+        "src/front/main.cpp:3 includes top/shown.h, but front does not know top\n"
     )
 
 

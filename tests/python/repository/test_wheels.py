@@ -1,0 +1,102 @@
+"""tools/wheels.py: what it finds wrong with a wheel, and what the libraries of this build show."""
+
+import importlib.util
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import torchjanus
+
+TOOL = Path(__file__).resolve().parents[3] / "tools" / "wheels.py"
+LIBRARIES = sorted(
+    each.resolve() for each in Path(torchjanus.__file__).with_name("libraries").rglob("*.so")
+)
+
+
+@pytest.fixture(scope="module")
+def wheels():
+    spec = importlib.util.spec_from_file_location("wheels", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["wheels"] = module  # as dataclasses look there
+    spec.loader.exec_module(module)
+    return module
+
+
+def faults(tmp_path, text, *options):
+    """What the tool says of a wheel with one library that is compiled of a text."""
+    source, library, wheel = (tmp_path / name for name in ("a.c", "a.so", "a.whl"))
+    source.write_text(text)
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library, *options], check=True)
+    with zipfile.ZipFile(wheel, "w") as opened:
+        opened.write(library, "torchjanus/libraries/a.so")
+    done = subprocess.run([sys.executable, TOOL, "--check", wheel], capture_output=True, text=True)
+    return done.returncode, (done.stdout + done.stderr).splitlines()
+
+
+def test_a_library_for_old_linux_is_taken(tmp_path):
+    code, lines = faults(tmp_path, "int PyInit__core(void) { return 0; }")
+    assert code == 0
+    assert lines == ["a.whl: 0.0 MB, 1 libraries, nothing newer than manylinux_2_27_x86_64"]
+
+
+def test_what_is_too_new_or_not_ours_is_found(tmp_path):
+    text = """
+        unsigned arc4random(void);
+        int crc32(int, const char*, int);
+        int LLVMAdd(void) { return arc4random() + crc32(0, "", 0); }
+    """
+    code, lines = faults(tmp_path, text, "-lz")
+    assert code == 1
+    assert lines == [
+        "a.whl:",
+        "torchjanus/libraries/a.so needs libz.so.1, which is not everywhere",
+        "torchjanus/libraries/a.so asks for GLIBC_2.36",
+        "torchjanus/libraries/a.so shows LLVMAdd",
+    ]
+
+
+def test_a_wheel_without_libraries_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.whl", "w") as opened:
+        opened.writestr("torchjanus/__init__.py", "")
+    done = subprocess.run(
+        [sys.executable, TOOL, "--check", tmp_path / "a.whl"], capture_output=True, text=True
+    )
+    assert done.returncode == 1 and done.stderr == "a.whl:\nno library\n"
+
+
+def test_libraries_show_only_our_own_names(wheels):
+    assert len(LIBRARIES) >= 2
+    for library in LIBRARIES:
+        shown = wheels.Library.read(library).shown
+        assert shown and [each for each in shown if not wheels.OWN.fullmatch(each)] == []
+
+
+def test_state_is_in_one_library(wheels):
+    """A variable that two libraries have is there once only if both show it: then one of them takes the other's."""
+    hidden = [
+        name
+        for library in LIBRARIES
+        for name in _variables(library) - set(wheels.Library.read(library).shown)
+    ]
+    assert [name for name, count in Counter(hidden).items() if count > 1] == []
+    assert all(_variables(library) for library in LIBRARIES)  # the symbols were read
+
+
+def _variables(library):
+    """Those of our namespace that can be written and whose names files share."""
+    listed = subprocess.run(
+        ["nm", "-P", library], capture_output=True, text=True, check=True
+    ).stdout
+    fields = [line.split() for line in listed.splitlines()]
+    return {
+        name
+        for name, kind, *_ in fields
+        if kind in "bBdDuV"
+        and "5janus" in name
+        and "_GLOBAL__N_" not in name
+        and not name.startswith(("_ZTI", "_ZTV", "_ZTS", "_ZTT"))
+    }

@@ -1,0 +1,236 @@
+"""Builds wheels for every Linux with glibc 2.27 or later: one for each Python, with a library for each torch.
+
+    python tools/wheels.py                                 all of PYTHONS, for all of TORCHES
+    python tools/wheels.py --pythons 3.13 --torches 2.13.0 2.15.0
+
+All are built on this machine, which needs what `make packages` installs. Of the other Pythons only the headers are
+used, of the torches the headers and three libraries, and of an old Linux the libraries to link with
+(cmake/OldLinux.cmake); they are fetched from the archives of Debian, Ubuntu and PyPI to build/fetched, once. What the
+rooms above Python compile to is the same for all, so the compiler's cache has it after the first.
+
+Each wheel is checked before it lies in dist/: which versions of glibc's and the C++ library's symbols it asks for,
+what its libraries show, which libraries they ask for, and its size.
+"""
+
+import argparse
+import hashlib
+import lzma
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+FETCHED = CHECKOUT / "build" / "fetched"
+DEBIAN, UBUNTU = "http://deb.debian.org/debian", "http://archive.ubuntu.com/ubuntu"
+ARCHITECTURE = "x86_64-linux-gnu"
+# Where the headers of each Python come from; none for the Python that runs.
+PYTHONS = {
+    "3.11": (DEBIAN, "bookworm"),
+    "3.12": (UBUNTU, "noble-updates"),
+    "3.13": (DEBIAN, "trixie"),
+    "3.14": (DEBIAN, "sid"),
+}
+TORCHES = ["2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"]
+TORCH_FILES = re.compile(
+    r"torch/(version\.py|include/.*|lib/(libc10|libtorch_cpu|libtorch_python)\.so)"
+)
+OLD_LINUX = (UBUNTU, "bionic-updates", ["libc6", "libc6-dev", "libgcc1", "libstdc++6"])
+# What may be asked for, at most: what Ubuntu 18.04 and Red Hat 8 have.
+NEWEST = {"GLIBC": (2, 27), "GLIBCXX": (3, 4, 25), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)}
+PLATFORM = "manylinux_2_27_x86_64"
+FOREIGN = re.compile(  # what torch, Python and every Linux bring along
+    r"lib(c10|torch_cpu|torch_python|c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so(\.\d+)?|ld-linux-x86-64\.so\.2"
+    r"|libtorchjanus\..*\.so"
+)
+OWN = re.compile(r".*5janus.*|PyInit__core")
+LARGEST = 40e6  # bytes
+
+
+# --- fetching -------------------------------------------------------------------------------------------
+def packages(archive: str, suite: str, names: list[str]) -> Path:
+    """A folder with the files of the packages, as the archive's index has them now."""
+    folder = FETCHED / f"{suite}-{'-'.join(names)}"
+    if folder.exists():
+        return folder
+    index = _read(f"{archive}/dists/{suite}/main/binary-amd64/Packages.xz")
+    entries = dict(_entries(lzma.decompress(index).decode()))
+    with tempfile.TemporaryDirectory(dir=FETCHED) as unpacked:
+        for name in names:
+            content = _read(f"{archive}/{entries[name]['Filename']}")
+            if hashlib.sha256(content).hexdigest() != entries[name]["SHA256"]:
+                raise SystemExit(f"{name} from {archive} is not what its index says; try again")
+            file = Path(unpacked) / f"{name}.deb"
+            file.write_bytes(content)
+            _run("dpkg-deb", "-x", str(file), unpacked)
+            file.unlink()
+        _make_links_relative(Path(unpacked))
+        shutil.copytree(unpacked, folder, symlinks=True)
+    return folder
+
+
+def _entries(index: str) -> Iterator[tuple[str, dict[str, str]]]:
+    for paragraph in index.split("\n\n"):
+        fields = dict(re.findall(r"^([\w-]+): (.*)$", paragraph, re.MULTILINE))
+        if "Package" in fields:
+            yield fields["Package"], fields
+
+
+def _make_links_relative(folder: Path) -> None:
+    """Links to /lib/… would lead to the libraries of this machine."""
+    for link in folder.rglob("*"):
+        if link.is_symlink() and (target := os.readlink(link)).startswith("/"):
+            link.unlink()
+            link.symlink_to(os.path.relpath(folder / target.lstrip("/"), link.parent))
+
+
+def python_headers(version: str) -> list[Path]:
+    """The folders of its headers, and none for the Python that runs."""
+    if version == ".".join(platform.python_version_tuple()[:2]):
+        return []
+    include = packages(*PYTHONS[version], [f"libpython{version}-dev"]) / "usr" / "include"
+    return [include / f"python{version}", include]
+
+
+def torch_folder(version: str) -> Path:
+    """Its headers, and the libraries to link with; those of one Python have the same names as those of another."""
+    folder = FETCHED / f"torch-{version}"
+    if not folder.exists():
+        with tempfile.TemporaryDirectory(dir=FETCHED) as downloaded:
+            _run(
+                sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir",
+                "--dest", downloaded, f"torch=={version}",
+            )  # fmt: skip
+            (wheel,) = Path(downloaded).glob("*.whl")
+            with zipfile.ZipFile(wheel) as opened:
+                names = [name for name in opened.namelist() if TORCH_FILES.fullmatch(name)]
+                opened.extractall(downloaded, names)
+            wheel.unlink()
+            shutil.copytree(downloaded, folder)
+    return folder / "torch"
+
+
+# --- building -------------------------------------------------------------------------------------------
+def build(python: str, torches: list[str], output: Path) -> Path:
+    """A wheel of this checkout; its tag says which Python and Linux it is for."""
+    definitions = {
+        "CMAKE_BUILD_TYPE": "RelWithDebInfo",  # as the tests' libraries are, so the cache has them
+        "TORCHJANUS_WARNINGS_AS_ERRORS": "ON",
+        "CMAKE_CXX_COMPILER": "clang++-19",
+        "CMAKE_C_COMPILER": "clang-19",
+        "CMAKE_LINKER_TYPE": "LLD",
+        "CMAKE_CXX_COMPILER_LAUNCHER": CHECKOUT / "cmake" / "cached",
+        "TORCHJANUS_OLD_LINUX": packages(*OLD_LINUX),
+        "TORCHJANUS_PYTHON_HEADERS": ";".join(map(str, python_headers(python))),
+        "TORCHJANUS_TORCHES": ";".join(str(torch_folder(each)) for each in torches),
+    }
+    arguments = [f"-Ccmake.define.{name}={value}" for name, value in definitions.items()]
+    with tempfile.TemporaryDirectory(dir=FETCHED) as made:
+        _run(
+            sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", made,
+            f"-Cbuild-dir=build/wheel-{python}", *arguments, str(CHECKOUT),
+        )  # fmt: skip
+        (wheel,) = Path(made).glob("*.whl")
+        tag = f"cp{python.replace('.', '')}"
+        _run(
+            sys.executable, "-m", "wheel", "tags", "--remove", f"--python-tag={tag}",
+            f"--abi-tag={tag}", f"--platform-tag={PLATFORM}", str(wheel),
+        )  # fmt: skip
+        (wheel,) = Path(made).glob("*.whl")
+        check(wheel)
+        output.mkdir(exist_ok=True)
+        return Path(shutil.copy(wheel, output))
+
+
+# --- checking -------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Library:
+    """What a shared library needs and shows, as objdump has it."""
+
+    needed: list[str]
+    versions: list[str]  # of symbols that it asks for, such as GLIBC_2.17
+    shown: list[str]
+
+    @classmethod
+    def read(cls, file: Path) -> "Library":
+        needed = re.findall(r"NEEDED +(\S+)", _output("objdump", "-p", str(file)))
+        versions, shown = [], []
+        for line in _output("objdump", "-T", str(file)).splitlines():
+            if "*UND*" in line:
+                versions += re.findall(r"\(([A-Z]+_[0-9.]+)\)", line)
+            elif line.startswith("0"):
+                shown.append(line.split()[-1])
+        return cls(needed, sorted(set(versions)), shown)
+
+    def faults(self) -> Iterator[str]:
+        for each in self.needed:
+            if not FOREIGN.fullmatch(each):
+                yield f"needs {each}, which is not everywhere"
+        for version in self.versions:
+            name, _, number = version.partition("_")
+            if tuple(map(int, number.split("."))) > NEWEST.get(name, ()):
+                yield f"asks for {version}"
+        for each in self.shown:
+            if not OWN.fullmatch(each):
+                yield f"shows {each}"
+
+
+def check(wheel: Path) -> None:
+    """Says what the wheel is, or ends the program with what is wrong with it."""
+    faults = []
+    size = wheel.stat().st_size
+    if size > LARGEST:
+        faults.append(f"{size} bytes are more than {LARGEST:.0f}")
+    with tempfile.TemporaryDirectory() as unpacked, zipfile.ZipFile(wheel) as opened:
+        opened.extractall(unpacked)
+        libraries = sorted(Path(unpacked).rglob("*.so"))
+        for file in libraries:
+            name = file.relative_to(unpacked)
+            faults += [f"{name} {fault}" for fault in Library.read(file).faults()]
+    if faults or not libraries:
+        raise SystemExit("\n".join([f"{wheel.name}:", *(faults or ["no library"])]))
+    print(
+        f"{wheel.name}: {size / 1e6:.1f} MB, {len(libraries)} libraries, nothing newer than {PLATFORM}"
+    )
+
+
+# --- the command ----------------------------------------------------------------------------------------
+def _read(address: str) -> bytes:
+    with urllib.request.urlopen(address) as opened:
+        content: bytes = opened.read()
+        return content
+
+
+def _run(*command: str) -> None:
+    # Versions are said here: what else this machine lets pip take does not count.
+    subprocess.run(command, check=True, env={**os.environ, "PIP_CONSTRAINT": os.devnull})
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--pythons", nargs="+", choices=PYTHONS, default=list(PYTHONS))
+    parser.add_argument("--torches", nargs="+", default=TORCHES, metavar="VERSION")
+    parser.add_argument("--check", type=Path, metavar="WHEEL", help="builds nothing, only checks")
+    arguments = parser.parse_args()
+    if arguments.check:
+        check(arguments.check)
+        return
+    FETCHED.mkdir(parents=True, exist_ok=True)
+    for python in arguments.pythons:
+        build(python, arguments.torches, CHECKOUT / "dist")
+
+
+if __name__ == "__main__":
+    main()
