@@ -10,10 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-PACKAGES = (
-    "libc6 libc6-dev libcrypt-dev linux-libc-dev libgcc-s1 libgcc-12-dev libstdc++6 libstdc++-12-dev "
-    "llvm-19-dev libzstd-dev zlib1g-dev libgtest-dev libgmock-dev"
-).split()
+# fmt: off
+PACKAGES = [
+    "libc6", "libc6-dev", "libcrypt-dev", "linux-libc-dev", "libgcc-s1", "libgcc-12-dev", "libstdc++6",
+    "libstdc++-12-dev", "llvm-19-dev", "libzstd-dev", "zlib1g-dev", "libgtest-dev", "libgmock-dev",
+]
+# fmt: on
 
 
 def download(folder: Path) -> list[Path]:
