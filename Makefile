@@ -6,11 +6,11 @@ VENV     := .venv
 BIN      := $(VENV)/bin
 TORCH    := 2.13.0
 PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libzstd-dev zlib1g-dev \
-            libgtest-dev libgmock-dev ccache python3-venv dataset-fashion-mnist
+            libgtest-dev libgmock-dev ccache python3-venv dataset-fashion-mnist qemu-user
 JOBS     ?= $(shell nproc)
 BENCHMARKS := programs overheads ablation coexecution coexecution_later lazy_ablation distributed growth threads recurrent kernels state oracles
 
-.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page evaluate $(BENCHMARKS:%=bench-%) api-page reasons-page pictures notebooks demo showcase data-parallel format lint check core-gcc sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheels golden clean
+.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page evaluate $(BENCHMARKS:%=bench-%) api-page reasons-page pictures notebooks demo showcase data-parallel format lint check core-gcc arm64 sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheels golden clean
 
 all: build
 
@@ -77,6 +77,22 @@ build/core-gcc/build.ninja: | environment
 
 core-gcc: environment build/core-gcc/build.ninja
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/core-gcc -j $(JOBS)
+
+# The same rooms for arm64, by clang and Debian's packages of that architecture, which are only unpacked (below
+# build/arm64). qemu runs the tests, the kernels in them too; it does not survive a fork beside threads.
+ARM64 := build/arm64/sysroot
+$(ARM64)/ready: tools/arm64_sysroot.py | environment
+	$(BIN)/python tools/arm64_sysroot.py $(ARM64)
+
+build/core-arm64/build.ninja: | $(ARM64)/ready
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --preset core-arm64
+
+arm64: environment build/core-arm64/build.ninja
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/core-arm64 -j $(JOBS)
+	@set -e; for test in base graph ops passes jit kernels execute trace golden; do \
+	  TORCHJANUS_LOG=verify qemu-aarch64 -L $(ARM64) build/core-arm64/tests/cpp/test_$$test --gtest_brief=1 \
+	    --gtest_filter='-*Fork*:*.TheChild*'; \
+	done
 
 format: environment
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .

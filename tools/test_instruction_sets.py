@@ -15,6 +15,7 @@ TESTS = [
 ]
 # Name, what /proc/cpuinfo calls the least that it takes, what would be wider, and the variables.
 SETS = [
+    ("x86-64-v2", "sse4_2", "avx2", ("baseline", "default", "SSE41")),
     ("AVX2", "avx2", "avx512bw", ("avx2", "avx2", "AVX2")),
     ("AVX-512", "avx512bw", "avx512_bf16", ("avx512", "avx512", "AVX512_CORE")),
 ]

@@ -42,6 +42,14 @@ InstructionSet instruction_set() {
   return instance;
 }
 
+bool has_fused_multiply_add() {
+#if defined(__aarch64__)
+  return true;
+#else
+  return instruction_set() >= InstructionSet::avx2;
+#endif
+}
+
 bool is_instruction_set_narrowed() { return instruction_set() != set_of_processor(); }
 
 }  // namespace janus

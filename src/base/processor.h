@@ -13,6 +13,9 @@ enum class InstructionSet : uint8_t { baseline, avx2, avx512 };
 /// fused multiply-add.
 InstructionSet instruction_set();
 
+/// Whether vectors of that set have an instruction that multiplies and adds, and rounds once.
+bool has_fused_multiply_add();
+
 /// Whether that is narrower than the processor's own.
 bool is_instruction_set_narrowed();
 

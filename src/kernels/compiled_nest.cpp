@@ -5,6 +5,7 @@
 
 #include "base/options.h"
 #include "base/policy.h"
+#include "base/processor.h"
 #include "base/thread_pool.h"
 #include "jit/jit.h"
 #include "kernels/emit.h"
@@ -20,7 +21,9 @@ static_assert(2 * kMaxTensors <= 64);
 constexpr int64_t kMostElementBytes = 8;
 
 Target host_target() {
-  return {.vector_bytes = jit::vector_bytes(), .has_function = [](std::string_view name) {
+  return {.vector_bytes = jit::vector_bytes(),
+          .has_fused_multiply_add = has_fused_multiply_add(),
+          .has_function = [](std::string_view name) {
             return jit::external_function(name) != nullptr;
           }};
 }

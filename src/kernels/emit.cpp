@@ -730,8 +730,7 @@ bool can_widen(const LoopNest& nest, const Target& target, bool along_rows) {
     at_points.push_back(differs && one.opcode != Opcode::reduce && one.opcode != Opcode::pick);
     return one.opcode != Opcode::call || !one.function->intrinsic.empty() ||
            (along_rows && !differs) ||
-           (one.dtype == DType::f32 && target.vector_bytes > 16 &&
-            has_vector_math(one.function->name));
+           (one.dtype == DType::f32 && has_vector_math(one.function->name, target));
   });
 }
 

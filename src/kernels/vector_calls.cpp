@@ -110,7 +110,7 @@ std::string VectorText::consecutive_lanes(int first, int count) {
 /// Whether there is code for vectors of any width.
 bool VectorText::is_widened(const Function& function, DType dtype) const {
   return !function.intrinsic.empty() ||
-         (dtype == DType::f32 && target_.vector_bytes > 16 && has_vector_math(function.name));
+         (dtype == DType::f32 && has_vector_math(function.name, target_));
 }
 
 /// The name of a function on vectors, declared or defined.
@@ -120,8 +120,7 @@ std::string VectorText::callee(const Function& function, DType dtype) {
     declare("declare $T @$s($s)", {dtype, name, parameters(function, dtype)});
     return name;
   }
-  // Without fused multiply-add (vectors of 16 bytes) a library does better.
-  if (dtype == DType::f32 && target_.vector_bytes > 16 && has_vector_math(function.name)) {
+  if (dtype == DType::f32 && has_vector_math(function.name, target_)) {
     const bool has_avx512 = target_.vector_bytes == 64;
     helpers_.insert(vector_math(function.name, lanes_, has_avx512));
     for_each_line(vector_math_declarations(function.name, lanes_, has_avx512),

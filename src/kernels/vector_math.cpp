@@ -14,8 +14,8 @@ namespace {
 
 std::string name_of_scale(int lanes) { return cat("llvm.x86.avx512.mask.scalef.ps.", 32 * lanes); }
 
-/// The estimate of 1 / sqrt(x) has vectors of its own.
-int root_piece(int lanes) { return std::min(lanes, 8); }
+/// The estimate of 1 / sqrt(x) has vectors of its own; fewer lanes are filled up.
+int root_piece(int lanes) { return std::clamp(lanes, 4, 8); }
 std::string name_of_estimate(int lanes) {
   return lanes == 8 ? "llvm.x86.avx.rsqrt.ps.256" : "llvm.x86.sse.rsqrt.ps";
 }
@@ -88,14 +88,17 @@ class Body {
   }
   /// What the processor has for 1 / sqrt(a), good to some 12 bits.
   Vector estimated_inverse_root(const Vector& a) {
-    return in_pieces(
+    const int count = root_piece(lanes_);
+    const std::string type = cat("<", count, " x float>");
+    const Vector estimates = in_pieces(
         [&](int first) {
-          const int count = root_piece(lanes_);
-          const std::string type = cat("<", count, " x float>");
           return assign(cat("call ", type, " @", name_of_estimate(count), "(", type, " ",
                             piece_of("float", a, first, count), ")"));
         },
-        root_piece(lanes_));
+        count);
+    if (count <= lanes_) return estimates;
+    return assign(cat("shufflevector ", type, " ", estimates, ", ", type, " poison, ",
+                      consecutive(0, lanes_)));
   }
   Vector root(const Vector& a) {
     return assign(cat("call ", floats(), " @llvm.sqrt.v", lanes_, "f32(", floats(), " ", a, ")"));
@@ -285,25 +288,35 @@ Body::Vector refined_root(Body& body, const Body::Vector& x) {
   return body.choose("ole", x, Body::constant(most), large, exact);
 }
 
-using Function = Body::Vector (*)(Body& body, const Body::Vector& x);
+struct Written {
+  std::string_view name;
+  Body::Vector (*write)(Body& body, const Body::Vector& x);
+  bool is_polynomial = true;
+};
+constexpr Written kWritten[] = {
+    {.name = "exp", .write = &exponential},
+    {.name = "tanh", .write = &hyperbolic_tangent},
+    {.name = "erf", .write = &error_function},
+    {.name = "refined_sqrt", .write = &refined_root, .is_polynomial = false},
+};
 
-Function find(std::string_view name) {
-  if (name == "exp") return &exponential;
-  if (name == "tanh") return &hyperbolic_tangent;
-  if (name == "erf") return &error_function;
-  if (name == "refined_sqrt") return &refined_root;
-  return nullptr;
+const Written* find(std::string_view name) {
+  const auto* found = std::ranges::find(kWritten, name, &Written::name);
+  return found == std::end(kWritten) ? nullptr : found;
 }
 
 }  // namespace
 
-bool has_vector_math(std::string_view function) { return find(function) != nullptr; }
+bool has_vector_math(std::string_view function, const Target& target) {
+  const Written* found = find(function);
+  return found != nullptr && (target.has_fused_multiply_add || !found->is_polynomial);
+}
 
 std::string vector_math(std::string_view function, int lanes, bool has_avx512) {
-  const Function write = find(function);
-  TORCHJANUS_CHECK(write != nullptr, "vector_math: no function ", function);
+  const Written* found = find(function);
+  TORCHJANUS_CHECK(found != nullptr, "vector_math: no function ", function);
   Body body(lanes, has_avx512);
-  const auto result = write(body, "%x");
+  const auto result = found->write(body, "%x");
   return body.finish(function, result);
 }
 

@@ -8,9 +8,12 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/target.h"
+
 namespace janus::kernels {
 
-bool has_vector_math(std::string_view function);
+/// Polynomials take fused multiply-adds: without, a library does better.
+bool has_vector_math(std::string_view function, const Target& target);
 
 /// Definition of `@vector.<function>` on vectors of `lanes` floats; `has_avx512`: with instructions
 /// of AVX-512.

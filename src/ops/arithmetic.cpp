@@ -67,7 +67,12 @@ Element sum_with_factor(ScalarCode& k, const Element& a, const Element& b, bool 
   if (is_constant(k.node().inputs[2], 1)) return subtracts ? a - b : a + b;
   const Element alpha = rounded(element(k, 2));
   if (!is_floating(a.dtype())) return subtracts ? a - alpha * b : a + alpha * b;
-  return product_and_sum(eager_arithmetic().contracts_sums, subtracts ? -alpha : alpha, b, a);
+  const EagerArithmetic& eager = eager_arithmetic();
+  const DType dtype = k.node().output()->type.dtype;
+  if ((dtype == DType::f16 && eager.rounds_products_of_f16) ||
+      (dtype == DType::bf16 && eager.rounds_products_of_bf16))
+    return subtracts ? a - rounded(alpha * b) : a + rounded(alpha * b);
+  return product_and_sum(eager.contracts_sums, subtracts ? -alpha : alpha, b, a);
 }
 
 Expression scaled(const Vjp& g, const Expression& x) {
@@ -157,6 +162,13 @@ std::vector<Type> power_of_scalar(const Infer& infer) {
   return {Type::tensor(promoted(infer, std::array<size_t, 2>{0, 1}), base.shape)};
 }
 
+Element inverse_root(ScalarCode& k, const Element& x) {
+  const bool rounds =
+      k.node().output()->type.dtype == DType::bf16 && eager_arithmetic().rounds_roots_of_bf16;
+  const Element root = maths("sqrt", x);
+  return 1 / (rounds ? rounded(root) : root);
+}
+
 /// self^exponent for the exponents that eager computes without `pow`. Eager rounds squares of bf16
 /// before it continues, and computes roots of f16 by `pow`.
 Scalar power_element(ScalarCode& k) {
@@ -169,11 +181,12 @@ Scalar power_element(ScalarCode& k) {
   if (known == -2.0) return 1 / square;
   if (known == -1.0) return 1 / base;
   if (known == 0.5 && dtype != DType::f16) return maths("sqrt", base);
-  if (known == -0.5 && dtype != DType::f16) return 1 / maths("sqrt", base);
+  if (known == -0.5 && dtype != DType::f16) return inverse_root(k, base);
   const Element exponent = rounded(element(k, 1)), power = maths("pow", base, exponent);
   if (known || !is_floating(dtype) || dtype == DType::f16) return power;
   const Element root = maths("sqrt", base);
-  return choice(exponent == 0.5, root, choice(exponent == -0.5, 1 / root, power));
+  const Element inverse = inverse_root(k, base);
+  return choice(exponent == 0.5, root, choice(exponent == -0.5, inverse, power));
 }
 
 void power_gradient_of_base(Vjp& g) {

@@ -27,6 +27,10 @@ struct EagerArithmetic {
   /// Whether product and sum are rounded once (fused multiply-add): in `add` and `sub` with a
   /// factor, in `lerp`, in `addcmul`.
   bool contracts_sums = false, contracts_lerp = false, contracts_products = false;
+  /// Whether each step is rounded to half precision, where torch has no vectors of it: the product
+  /// in `add` and `sub` with a factor, the root that a power of -0.5 inverts.
+  bool rounds_products_of_f16 = false, rounds_products_of_bf16 = false;
+  bool rounds_roots_of_bf16 = false;
   Root root_of_f32 = Root::exact, root_of_f64 = Root::exact;
   /// Called when a program first uses gelu, since a library takes time to start; null: ATen's.
   Gelu (*gelu)(graph::DType dtype) = nullptr;

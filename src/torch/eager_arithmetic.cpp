@@ -8,6 +8,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/lerp.h>
+#include <ATen/ops/pow.h>
 #include <ATen/ops/sqrt.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -16,7 +17,6 @@
 #include <limits>
 #include <vector>
 
-#include "jit/jit.h"
 #include "ops/eager_arithmetic.h"
 #include "torch/tensor.h"
 
@@ -76,6 +76,19 @@ bool contracts_lerp() {
   const at::Tensor start = all(-1, at::kFloat), end = all(way - 1, at::kFloat);
   return is_everywhere(at::lerp(start, end, static_cast<double>(weight)),
                        std::fma(weight, way, -1.0F));
+}
+
+/// (1 + 2^-6)^2 - 1 has a last bit that half precision holds, but not beside the 1.
+template <class T>
+bool rounds_products(at::ScalarType dtype) {
+  const at::Tensor one = all(-1, dtype), x = all(1 + 0x1p-6, dtype);
+  return is_everywhere(at::add(one, x, 1 + 0x1p-6), T(0x1p-5F));
+}
+
+/// Of 11: the root's rounding is enough for another last digit.
+bool rounds_roots_of_bf16() {
+  const at::Tensor x = all(11, at::kBFloat16);
+  return is_everywhere(at::pow(x, -0.5), c10::BFloat16(155 * 0x1p-9F));
 }
 
 // --- roots --------------------------------------------------------------------------------------
@@ -153,8 +166,7 @@ Root root_of(at::ScalarType dtype) {
   if (gives_eagers_roots<T>(numbers, roots, [](T x) { return std::sqrt(x); })) return Root::exact;
 #if defined(__x86_64__)
   const auto refined = [](T x) { return refined_root(x); };
-  if (jit::vector_bytes() > 16 && gives_eagers_roots<T>(numbers, roots, refined))
-    return Root::refined;
+  if (gives_eagers_roots<T>(numbers, roots, refined)) return Root::refined;
 #endif
   return Root::exact;
 }
@@ -199,6 +211,9 @@ void ask_for_eager_arithmetic() {
   eager.contracts_sums = contracts_sums();
   eager.contracts_products = contracts_products();
   eager.contracts_lerp = contracts_lerp();
+  eager.rounds_products_of_f16 = rounds_products<c10::Half>(at::kHalf);
+  eager.rounds_products_of_bf16 = rounds_products<c10::BFloat16>(at::kBFloat16);
+  eager.rounds_roots_of_bf16 = rounds_roots_of_bf16();
   eager.root_of_f32 = root_of<float>(at::kFloat);
   eager.root_of_f64 = root_of<double>(at::kDouble);
   eager.gelu = gelu;

@@ -19,8 +19,9 @@ class GuardedBytes {
     const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
     mapped_ = (size + page - 1) / page * page + page;
     void* start = ::mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (start == MAP_FAILED || ::mprotect(start, mapped_ - page, PROT_READ | PROT_WRITE) != 0)
-      throw std::bad_alloc();
+    if (start == MAP_FAILED) throw std::bad_alloc();
+    const size_t used = mapped_ - page;  // qemu refuses none
+    if (used > 0 && ::mprotect(start, used, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
     start_ = static_cast<std::byte*>(start);
     data_ = start_ + mapped_ - page - size;
   }

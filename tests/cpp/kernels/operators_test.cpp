@@ -2,61 +2,18 @@
 // what its program says.
 #include <gtest/gtest.h>
 
-#include "graph/builder.h"
 #include "graph/text.h"
 #include "harness.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
+#include "single_operator.h"
 
 namespace janus::kernels {
 namespace {
 
-using graph::Builder;
 using graph::Graph;
 using graph::Node;
-using graph::Parameter;
-using graph::Type;
 using graph::Value;
-
-constexpr int64_t kCount = 37;
-constexpr DType kDTypes[] = {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i64,
-                             DType::i32, DType::i16, DType::i8,   DType::u8,  DType::b1};
-
-/// One `fused` node that holds one operator, in a graph of its own.
-struct Single {
-  Graph graph{"single"};
-  Node* fused = nullptr;
-  Node* inner = nullptr;  ///< null: the operator does not take these operands
-};
-
-/// Operands: tensors of `dtype`, numbers, None where they may be missing.
-void fill_block(Single& single, const graph::OpDef& op, DType dtype) {
-  Builder outer(single.graph);
-  single.fused = outer.append_unchecked(op::fused, {}, {}, {});
-  single.fused->blocks.push_back(std::make_unique<graph::Block>());
-  graph::Block& block = *single.fused->blocks.front();
-  block.parent = single.fused;
-  Builder builder(single.graph, block);
-  std::vector<Value*> operands;
-  for (const Parameter& parameter : op.signature().parameters) {
-    if (!parameter.is_operand()) continue;
-    if (parameter.kind == Parameter::Kind::tensor_list) return;
-    if (parameter.optional || parameter.default_value) break;
-    const bool is_tensor = parameter.kind == Parameter::Kind::tensor;
-    const Type type = is_tensor ? Type::tensor(dtype, {kCount}) : Type::f64();
-    single.fused->inputs.push_back(outer.input(type, ""));
-    operands.push_back(single.graph.new_parameter(block, type));
-  }
-  try {
-    single.inner = builder.append(op, operands);
-  } catch (const graph::TypeError&) {
-    return;
-  } catch (const InternalError&) {
-    return;  // an attribute without a default
-  }
-  block.results = {single.inner->output()};
-  single.fused->outputs = {single.graph.new_value(single.inner->output()->type)};
-}
 
 bool is_close(const Element& expected, const Element& actual) {
   if (expected.undefined || reference::same(expected, actual)) return true;
