@@ -519,8 +519,8 @@ class Backward final : public Convolution {
       operands.out(1) = slot_of(compute_filter(way));
     }
     if (wanted_[2]) {
-      const at::Tensor sum =
-          gradient->dim() == 4 ? gradient->sum({0, 2, 3}) : gradient->sum({0, 2});
+      const at::Tensor sum = gradient->sum(gradient->dim() == 4 ? at::IntArrayRef({0, 2, 3})
+                                                                : at::IntArrayRef({0, 2}));
       operands.out(2) = slot_of(sum);
     }
   }
