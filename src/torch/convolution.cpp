@@ -27,6 +27,7 @@
 #include "torch/layout_copy.h"
 #include "torch/products.h"
 #include "torch/tensor.h"
+#include "torch/version.h"
 #include "torch/ways.h"
 #include "torch/windows.h"
 
@@ -99,7 +100,7 @@ at::Tensor matrix(const at::Tensor& tensor, int64_t rows) {
 float* data(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
 
 void add_channels(const at::Tensor& bias, int64_t count, float* planes) {
-  const float* values = bias.const_data_ptr<float>();
+  const float* values = elements_of<float>(bias);
   for (int64_t k = 0; k < bias.numel(); ++k, planes += count)
     for (int64_t i = 0; i < count; ++i) planes[i] += values[k];
 }

@@ -4,6 +4,7 @@
 // eager computes differently in eager_rules.h.
 #pragma once
 
+#include <ATen/core/TensorBase.h>
 #include <c10/util/intrusive_ptr.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/headeronly/version.h>
@@ -16,6 +17,15 @@
 namespace janus::torch {
 
 constexpr bool since(int minor) { return TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= minor; }
+
+// --- tensors -------------------------------------------------------------------------------------
+
+/// The elements, to read. Until 2.12 torch's function of that purpose has a constraint among its
+/// template's parameters. gcc, which made torch, and clang write such a symbol differently.
+template <class Element>
+const Element* elements_of(const at::TensorBase& tensor) {
+  return static_cast<const Element*>(tensor.const_data_ptr());
+}
 
 // --- nodes of autograd ---------------------------------------------------------------------------
 
