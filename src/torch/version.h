@@ -18,6 +18,12 @@ namespace janus::torch {
 
 constexpr bool since(int minor) { return TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= minor; }
 
+// --- dispatch ------------------------------------------------------------------------------------
+
+/// Whether operators come to Python's modes and subclasses before they come to the key by which
+/// they are intercepted. Until 2.12 they come there later, and within Python not to that key.
+constexpr bool kPythonComesFirst = since(13);
+
 // --- tensors -------------------------------------------------------------------------------------
 
 /// The elements, to read. Until 2.12 torch's function of that purpose has a constraint among its
