@@ -60,7 +60,7 @@ test-instruction-sets: build
 smoke: build
 	$(BIN)/python tools/smoke.py
 
-# Other versions of Python and torch, in Debian roots of their own; docs/versions.md and the README's table. Needs root.
+# Other versions of Python and torch, in roots of Debian and Ubuntu; docs/versions.md and the README's table. Needs root.
 matrix:
 	$(PYTHON) tools/matrix.py $(ARGS)
 

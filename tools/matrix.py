@@ -1,14 +1,14 @@
-"""Builds and tests torchjanus with other versions of Python and torch, in Debian roots of their own.
+"""Builds and tests torchjanus with other versions of Python and torch, in roots of their own.
 
     python3 tools/matrix.py                             each pair of PAIRS that this commit was not tried with yet
     python3 tools/matrix.py 3.13x2.13.0 --again         this pair, in any case
     python3 tools/matrix.py 3.13x2.13.0 --tests smoke   not the whole suite, but tools/smoke.py
     python3 tools/matrix.py --page                      runs nothing, writes the tables
 
-A root is a folder below --roots for each Debian, made by debootstrap: this needs to be run as root, on Debian. The
-files of this checkout are copied to it, once for each torch and changed ones only, and `make build` and the tests run
-there as on any machine. So a run that was interrupted goes on where it was. What a pair showed is kept in
-docs/versions.json, of which the tables in docs/versions.md and in the README are made.
+A root is a folder below --roots for each release of Debian or Ubuntu, made by debootstrap: this needs to be run as
+root, on Debian. The files of this checkout are copied to it, once for each torch and changed ones only, and
+`make build` and the tests run there as on any machine. So a run that was interrupted goes on where it was. What a
+pair showed is kept in docs/versions.json, of which the tables in docs/versions.md and in the README are made.
 """
 
 import argparse
@@ -32,18 +32,47 @@ README = CHECKOUT / "README.md"
 RESULTS = CHECKOUT / "docs" / "versions.json"
 BEGIN, END = "<!-- made by make matrix: begin -->", "<!-- made by make matrix: end -->"
 HEAD = """\
-| Python | torch | Debian | tests | passed | failed | skipped | commit | date |
+| Python | torch | release | tests | passed | failed | skipped | commit | date |
 |---|---|---|---|--:|--:|--:|---|---|
 """
-MIRROR = "http://deb.debian.org/debian"
 INCLUDED = "python3,python3-venv,python3-dev,ca-certificates,make,git,procps"
+
+
+@dataclass(frozen=True)
+class Distribution:
+    mirror: str
+    keyring: str
+    components: tuple[str, ...] = ("main",)
+    suites: tuple[str, ...] = ("{release}",)
+    script: str = ""  # debootstrap's, for releases that it does not know
+
+    def set_up(self, release: str, folder: Path) -> None:
+        keyring = Path("/usr/share/keyrings") / self.keyring
+        checked = f"--keyring={keyring}" if keyring.exists() else "--no-check-gpg"
+        script = [f"/usr/share/debootstrap/scripts/{self.script}"] if self.script else []
+        _run(
+            "debootstrap", "--variant=minbase", checked, f"--components={','.join(self.components)}",
+            f"--include={INCLUDED}", release, str(folder), self.mirror, *script,
+        )  # fmt: skip
+        suites = (suite.format(release=release) for suite in self.suites)
+        lines = (f"deb {self.mirror} {each} {' '.join(self.components)}\n" for each in suites)
+        (folder / "etc" / "apt" / "sources.list").write_text("".join(lines))
+
+
+DEBIAN = Distribution("http://deb.debian.org/debian", "debian-archive-keyring.gpg")
+# Its updates have LLVM 19.
+UBUNTU = Distribution(
+    "http://archive.ubuntu.com/ubuntu", "ubuntu-archive-keyring.gpg", ("main", "universe"),
+    ("{release}", "{release}-updates"), "gutsy",
+)  # fmt: skip
+OF_UBUNTU = ("noble",)
 
 
 @dataclass(frozen=True)
 class Pair:
     python: str
     torch: str
-    debian: str
+    release: str
     tests: str
 
     def __str__(self) -> str:
@@ -56,6 +85,7 @@ PAIRS = [
     Pair("3.11", "2.13.0", "bookworm", "whole"),
     Pair("3.11", "2.14.1", "bookworm", "smoke"),
     Pair("3.11", "2.15.0", "bookworm", "smoke"),
+    Pair("3.12", "2.11.0", "noble", "smoke"),
     Pair("3.13", "2.13.0", "trixie", "smoke"),
     Pair("3.13", "2.15.0", "trixie", "whole"),
     Pair("3.14", "2.15.0", "sid", "whole"),
@@ -75,7 +105,7 @@ class Counts:
 
 
 class Root:
-    """A Debian of its own with a checkout in which one pair is built and tested."""
+    """A system of its own with a checkout in which one pair is built and tested."""
 
     def __init__(self, folder: Path, pair: Pair) -> None:
         self.folder, self.pair = folder, pair
@@ -84,15 +114,13 @@ class Root:
     def set_up(self) -> None:
         if not (self.folder / "usr" / "bin" / "python3").exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            _run(
-                "debootstrap", "--variant=minbase", f"--include={INCLUDED}",
-                self.pair.debian, str(self.folder), MIRROR,
-            )  # fmt: skip
+            distribution = UBUNTU if self.pair.release in OF_UBUNTU else DEBIAN
+            distribution.set_up(self.pair.release, self.folder)
         # The network as this machine reaches it.
         for file in ("resolv.conf", "hosts", "pip.conf", "ssl/certs/ca-certificates.crt"):
             if (Path("/etc") / file).exists():
                 shutil.copy(Path("/etc") / file, self.folder / "etc" / file)
-        # A mirror may stand still for longer than Debian's lists are valid.
+        # A mirror may stand still for longer than the lists are valid.
         old_lists = self.folder / "etc" / "apt" / "apt.conf.d" / "old-lists"
         old_lists.write_text('Acquire::Check-Valid-Until "false";\n')
         self._copy_checkout()
@@ -207,7 +235,7 @@ def commit() -> str:
 
 
 def key_of(result: Result) -> tuple[str, ...]:
-    return tuple(str(result[name]) for name in ("python", "torch", "debian", "tests"))
+    return tuple(str(result[name]) for name in ("python", "torch", "release", "tests"))
 
 
 def order_of(result: Result) -> tuple[list[int], list[int], str]:
@@ -235,7 +263,7 @@ def table(results: list[Result]) -> str:
     columns = (
         "python",
         "torch",
-        "debian",
+        "release",
         "tests",
         "passed",
         "failed",
@@ -321,7 +349,7 @@ def main() -> int:
         if is_known(pair, kept()) and not arguments.again:
             print(f"{pair}: this commit was tried already (--again tries it once more)")
             continue
-        root = Root(arguments.roots.resolve() / pair.debian, pair)
+        root = Root(arguments.roots.resolve() / pair.release, pair)
         root.set_up()
         with root.mounted():
             counts = root.test()

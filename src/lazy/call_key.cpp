@@ -7,6 +7,8 @@
 #include <bit>
 #include <cmath>
 
+#include "lazy/storage_node.h"
+
 namespace janus::lazy {
 
 namespace {
@@ -58,7 +60,7 @@ uint64_t tagged(Tag tag, uint64_t rest = 0) { return static_cast<uint64_t>(tag) 
 std::optional<c10::Scalar> wrapped_number(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   if (!impl.is_wrapped_number() || impl.dim() != 0) return std::nullopt;
-  if (tensor.storage().unsafeGetStorageImpl()->has_materializer()) return std::nullopt;
+  if (is_watched(*tensor.storage().unsafeGetStorageImpl())) return std::nullopt;
   switch (tensor.scalar_type()) {
     case at::kDouble:
       return *static_cast<const double*>(tensor.const_data_ptr());

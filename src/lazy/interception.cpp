@@ -13,6 +13,7 @@
 #include "speculate/replaced_kernels.h"
 #include "torch/file_backed.h"
 #include "torch/interception_keys.h"
+#include "torch/version.h"
 
 namespace janus::lazy {
 
@@ -64,7 +65,17 @@ void intercept(Session* session, bool looks) {
   c10::impl::tls_set_dispatch_key_included(kAbove, looks);
 }
 
+/// Whether Python handles the operator before anybody can intercept those that it calls there.
+bool is_left_to_python(DispatchKeySet keys) {
+  return !torch::kPythonComesFirst && keys.has(DispatchKey::Python);
+}
+
 void on_call(const OperatorHandle& overload, DispatchKeySet keys, at::Stack* stack) {
+  if (is_left_to_python(keys)) {
+    Session::run_all_sessions(Look::function);
+    overload.redispatchBoxed(keys & after(kBelow), stack);
+    return;
+  }
   Session* const session = session_of_thread;
   const OperatorRule& rule = rule_of(overload);
   if (session == nullptr) {
@@ -95,6 +106,7 @@ void on_call_of_other_thread(const OperatorHandle& overload, DispatchKeySet keys
                              at::Stack* stack) {
   Session::share(overload, *stack);
   Session::serve(overload, *stack);
+  if (is_left_to_python(keys)) Session::run_all_sessions(Look::function);
   overload.redispatchBoxed(keys & after(kWrapper), stack);
 }
 

@@ -21,6 +21,7 @@
 #include "torch/file_backed.h"
 #include "torch/index_bounds.h"
 #include "torch/interception_keys.h"
+#include "torch/materializer.h"
 
 namespace janus::lazy {
 
@@ -324,7 +325,8 @@ bool Session::claim_operands() {
   if (is_used_by_other_sessions()) return false;
   for (const at::Tensor* tensor : parts_.tensors) {
     c10::StorageImpl& storage = *storage_of(*tensor);
-    if (!is_watched(storage) && !is_copied(storage)) storage.set_materializer(materializer());
+    if (!is_watched(storage) && !is_copied(storage))
+      torch::set_materializer(storage, materializer());
   }
   return true;
 }

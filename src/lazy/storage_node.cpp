@@ -18,7 +18,7 @@ void drop_node(void* context) {
   c10::intrusive_ptr<StorageNode>::reclaim(static_cast<StorageNode*>(context));
 }
 
-c10::MaterializeFn materialize = nullptr;
+torch::Materializer materialize = nullptr;
 
 /// Addresses for storages without memory: parts of torch take null for a storage that is broken.
 /// Whoever reads there stops at once, instead of going on with wrong values.
@@ -60,8 +60,8 @@ c10::weak_intrusive_ptr<c10::StorageImpl> weak_of(
 
 }  // namespace
 
-void set_materializer(c10::MaterializeFn materializer) { materialize = materializer; }
-c10::MaterializeFn materializer() { return materialize; }
+void set_materializer(torch::Materializer materializer) { materialize = materializer; }
+torch::Materializer materializer() { return materialize; }
 
 uint64_t next_numbering() {
   static std::atomic<uint64_t> last = 0;
@@ -70,7 +70,7 @@ uint64_t next_numbering() {
 
 StorageNode::Pointer StorageNode::make_pending(Session& session, size_t bytes,
                                                c10::Storage& storage) {
-  auto impl = c10::make_intrusive<c10::StorageImpl>(
+  auto impl = c10::make_intrusive<torch::WatchableStorage>(
       c10::StorageImpl::use_byte_size_t(), c10::SymInt(static_cast<int64_t>(bytes)),
       c10::DataPtr(nullptr, c10::Device(c10::kCPU)), c10::GetCPUAllocator(), /*resizable=*/true);
   auto node = c10::make_intrusive<StorageNode>(session, weak_of(impl));
@@ -79,7 +79,7 @@ StorageNode::Pointer StorageNode::make_pending(Session& session, size_t bytes,
   StorageNode* const context = Pointer(node).release();
   impl->set_data_ptr_noswap(
       c10::DataPtr(placeholder(bytes), context, drop_node, c10::Device(c10::kCPU)));
-  impl->set_materializer(materialize);
+  torch::set_materializer(*impl, materialize);
   storage = c10::Storage(std::move(impl));
   return node;
 }
@@ -95,8 +95,8 @@ StorageNode::Pointer StorageNode::of_ready(Session& session, const c10::Storage&
 }
 
 StorageNode* StorageNode::of_pending(const c10::StorageImpl& storage) {
-  if (!storage.has_materializer()) return nullptr;
-  const c10::DataPtr& data = storage.data_ptr();
+  if (!torch::has_materializer(storage)) return nullptr;
+  const c10::DataPtr& data = torch::data_of(storage);
   return data.get_deleter() == drop_node ? static_cast<StorageNode*>(data.get_context()) : nullptr;
 }
 
@@ -124,7 +124,7 @@ void StorageNode::install(c10::Storage made) {
     own_ = std::move(made);
     return;
   }
-  alive->clear_materializer();
+  torch::clear_materializer(*alive);
   alive->set_data_ptr_noswap(
       made.unsafeGetStorageImpl()->set_data_ptr(c10::DataPtr(nullptr, c10::Device(c10::kCPU))));
 }
@@ -136,14 +136,14 @@ void StorageNode::keep() {
 }
 
 void StorageNode::watch() {
-  if (const auto alive = weak_.lock(); alive && !alive->has_materializer())
-    alive->set_materializer(materialize);
+  if (const auto alive = weak_.lock(); alive && !torch::has_materializer(*alive))
+    torch::set_materializer(*alive, materialize);
 }
 
 void StorageNode::unwatch() {
   // One in a file is moved back before anybody writes to it.
   if (const auto alive = weak_.lock(); alive && !torch::is_in_file(*alive))
-    alive->clear_materializer();
+    torch::clear_materializer(*alive);
 }
 
 void StorageNode::release() {

@@ -18,6 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "torch/materializer.h"
+
 namespace janus::lazy {
 
 class Session;
@@ -86,13 +88,13 @@ class StorageNode final : public c10::intrusive_ptr_target {
 };
 
 /// What torch calls before it gives out a pointer to a watched storage. Set once, at the first use.
-void set_materializer(c10::MaterializeFn materializer);
-c10::MaterializeFn materializer();
+void set_materializer(torch::Materializer materializer);
+torch::Materializer materializer();
 
 /// A number that no segment has used yet.
 uint64_t next_numbering();
 
 /// Whether noted operators read or write the storage, or its contents are pending.
-inline bool is_watched(const c10::StorageImpl& storage) { return storage.has_materializer(); }
+inline bool is_watched(const c10::StorageImpl& storage) { return torch::has_materializer(storage); }
 
 }  // namespace janus::lazy

@@ -18,6 +18,7 @@
 #include "torch/certain_part.h"
 #include "torch/exposed.h"
 #include "torch/layout_copy.h"
+#include "torch/materializer.h"
 #include "torch/memory.h"
 #include "torch/operators.h"
 #include "torch/random_state.h"
@@ -196,7 +197,7 @@ class TorchLibrary final : public execute::Library {
     c10::StorageImpl* impl = storage.unsafeGetStorageImpl();
     return c10::raw::intrusive_ptr::use_count(impl) == 1 &&
            has_no_weak_owner(impl, weak_references_of_register(*impl)) &&
-           impl->pyobj_slot()->load_pyobj() == nullptr && is_allocators_own(impl->data_ptr());
+           impl->pyobj_slot()->load_pyobj() == nullptr && is_allocators_own(data_of(*impl));
   }
 
   static at::Tensor make_view(c10::Storage storage, int64_t byte_offset, const Layout& layout) {

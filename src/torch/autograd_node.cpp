@@ -37,6 +37,7 @@
 #include "torch/random_state.h"
 #include "torch/reducer.h"
 #include "torch/tensor.h"
+#include "torch/version.h"
 
 namespace janus::torch {
 
@@ -88,7 +89,7 @@ class GraphBackward final : public autograd::Node {
  public:
   /// `wanted`: which targets have an edge, its own or one of the chain's.
   GraphBackward(const Ways& ways, std::vector<bool> wanted, autograd::edge_list edges,
-                std::vector<c10::intrusive_ptr<BucketBackward>> chain)
+                std::vector<NodePointer<BucketBackward>> chain)
       : Node(std::move(edges)),
         whole_(ways.whole),
         apart_(ways.apart),
@@ -106,8 +107,8 @@ class GraphBackward final : public autograd::Node {
   std::string name() const override { return whole_.graph->results().front().grad_fn_name; }
 
   /// Result number `index` has that node for its grad_fn, which leads here.
-  void name_result(size_t index, const c10::intrusive_ptr<autograd::Node>& named) {
-    named_.insert_or_assign(index, c10::weak_intrusive_ptr<autograd::Node>(named));
+  void name_result(size_t index, const NodePointer<autograd::Node>& named) {
+    named_.insert_or_assign(index, WeakNodePointer<autograd::Node>(named));
   }
 
   /// Keeps what backward needs. The results have this node as their grad_fn by now.
@@ -378,7 +379,7 @@ class GraphBackward final : public autograd::Node {
       if (gradient.requires_grad()) edges.push_back(autograd::impl::gradient_edge(gradient));
     const c10::AutoGradMode without_gradients(false);
     variable_list made = run_backward(way, gradients);
-    const auto end = c10::make_intrusive<SecondBackward>(std::move(edges));
+    const auto end = make_node<SecondBackward>(std::move(edges));
     for (at::Tensor& each : made)
       if (each.defined()) {
         each = each.detach();
@@ -388,10 +389,10 @@ class GraphBackward final : public autograd::Node {
   }
 
   Way whole_, apart_;
-  std::vector<bool> wanted_;                               ///< by target
-  bool is_divided_;                                        ///< then the whole way is the only one
-  std::vector<c10::intrusive_ptr<BucketBackward>> chain_;  ///< until they have what they keep
-  std::map<size_t, c10::weak_intrusive_ptr<autograd::Node>> named_;  ///< by result
+  std::vector<bool> wanted_;                                 ///< by target
+  bool is_divided_;                                          ///< then the whole way is the only one
+  std::vector<NodePointer<BucketBackward>> chain_;           ///< until they have what they keep
+  std::map<size_t, WeakNodePointer<autograd::Node>> named_;  ///< by result
   std::mutex mutex_;
   std::vector<Kept> read_, inputs_, cells_;
   std::shared_ptr<execute::Findings> findings_;  ///< with the tensors in `read_`
@@ -444,7 +445,7 @@ void put_in_order(autograd::edge_list& edges, std::span<const size_t> order) {
     Edge& edge = edges[order[i]];
     if (!edge.is_valid()) continue;
     const autograd::InputMetadata& metadata = edge.function->input_metadata(edge.input_nr);
-    const auto before = c10::make_intrusive<ResultBackward>("LeafBackward", edge);
+    const auto before = make_node<ResultBackward>("LeafBackward", edge);
     const uint32_t number = before->add_input_metadata(
         metadata.options(), metadata.shape_as_dim_vector(), metadata.is_tensor_subclass(),
         metadata.is_nested_tensor(), metadata.grad_dtype());
@@ -524,10 +525,10 @@ bool divide(const Ways& ways, const autograd::edge_list& edges) {
 
 /// A node for each part but the first, of which the one before leads to the next. Of `edges` it
 /// leaves those of the first part and the one to the second.
-std::vector<c10::intrusive_ptr<BucketBackward>> make_chain(const Ways& ways, bool hooked,
-                                                           autograd::edge_list& edges) {
+std::vector<NodePointer<BucketBackward>> make_chain(const Ways& ways, bool hooked,
+                                                    autograd::edge_list& edges) {
   const auto& parts = ways.whole->parts();
-  std::vector<c10::intrusive_ptr<BucketBackward>> chain;
+  std::vector<NodePointer<BucketBackward>> chain;
   const auto edges_of_part = [&](size_t part) {
     autograd::edge_list own;
     for (const size_t target : parts[part].targets) own.push_back(edges[target]);
@@ -540,7 +541,7 @@ std::vector<c10::intrusive_ptr<BucketBackward>> make_chain(const Ways& ways, boo
     return own;
   };
   for (size_t part = parts.size() - 1; part > 0; --part)
-    chain.push_back(c10::make_intrusive<BucketBackward>(ways.whole, part, edges_of_part(part)));
+    chain.push_back(make_node<BucketBackward>(ways.whole, part, edges_of_part(part)));
   edges = edges_of_part(0);
   return chain;
 }
@@ -553,7 +554,7 @@ void attach_node(const Ways& ways, std::span<const Slot> inputs,
   const bool hooked = std::ranges::any_of(edges, has_hooks);
   std::vector<bool> wanted;
   for (const Edge& edge : edges) wanted.push_back(edge.is_valid());
-  std::vector<c10::intrusive_ptr<BucketBackward>> chain;
+  std::vector<NodePointer<BucketBackward>> chain;
   if (divide(ways, edges))
     chain = make_chain(ways, hooked, edges);
   else if (hooked)
@@ -564,8 +565,8 @@ void attach_node(const Ways& ways, std::span<const Slot> inputs,
       wanted.push_back(edges.back().is_valid());
     }
   }
-  const auto node = c10::make_intrusive<GraphBackward>(ways, std::move(wanted), std::move(edges),
-                                                       std::move(chain));
+  const auto node =
+      make_node<GraphBackward>(ways, std::move(wanted), std::move(edges), std::move(chain));
   const auto& differentiable = ways.whole->results();
   for (const GradientGraph::Result& result : differentiable) {
     at::Tensor tensor = tensor_of(results[result.index]);
@@ -574,7 +575,7 @@ void attach_node(const Ways& ways, std::span<const Slot> inputs,
     // Of several each has its own, also for hooks: those of a result that backward() does not come
     // to are not called.
     if (differentiable.size() > 1) {
-      const auto named = c10::make_intrusive<ResultBackward>(result.grad_fn_name, std::move(edge));
+      const auto named = make_node<ResultBackward>(result.grad_fn_name, std::move(edge));
       node->name_result(number, named);
       edge = Edge(named, named->add_input_metadata(tensor));
     }
@@ -598,7 +599,7 @@ class Consumed {
   }
 
  private:
-  using NodePointer = c10::intrusive_ptr<ConsumedBackward>;
+  using Pointer = NodePointer<ConsumedBackward>;
 
   void mark(const Slot& slot, const std::string& name) {
     if (!slot.is_tensor()) {
@@ -610,17 +611,17 @@ class Consumed {
     autograd::impl::set_gradient_edge(tensor, Edge(node_for(tensor, name), 0));
   }
 
-  NodePointer node_for(const at::Tensor& tensor, const std::string& name) {
-    NodePointer& oldest = spare_[next_++ % spare_.size()];
+  Pointer node_for(const at::Tensor& tensor, const std::string& name) {
+    Pointer& oldest = spare_[next_++ % spare_.size()];
     if (is_free(oldest) && fits(*oldest, tensor) && oldest->name() == name) return oldest;
-    oldest = c10::make_intrusive<ConsumedBackward>(name);
+    oldest = make_node<ConsumedBackward>(name);
     oldest->add_input_metadata(tensor);
     return oldest;
   }
 
   /// Whether nobody else has it, nor left anything on it.
-  static bool is_free(const NodePointer& node) {
-    return node && node.use_count() == 1 && node->pyobj_slot()->load_pyobj() == nullptr &&
+  static bool is_free(const Pointer& node) {
+    return node && node.use_count() == 1 && !has_python_object(*node) &&
            node->pre_hooks().empty() && node->post_hooks().empty() &&
            node->tensor_pre_hooks().empty() && node->retains_grad_hooks().empty();
   }
@@ -631,7 +632,7 @@ class Consumed {
   }
 
   GradientGraph::Result result_;
-  std::array<NodePointer, 3> spare_;  // the last result is alive while the next one is made
+  std::array<Pointer, 3> spare_;  // the last result is alive while the next one is made
   size_t next_ = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "ops/attributes.h"
 #include "ops/list.h"
 #include "torch/tensor.h"
+#include "torch/version.h"
 
 namespace janus::torch {
 
@@ -76,7 +77,7 @@ class CountClasses final : public execute::Operation {
   void run(const Operands& operands) override {
     Borrowed given(operands.in(0));
     const at::Tensor target = given->contiguous();
-    const int64_t* const elements = target.const_data_ptr<int64_t>();
+    const int64_t* const elements = elements_of<int64_t>(target);
     int64_t count = 0;
     for (int64_t i = 0; i < target.numel(); ++i) {
       if (elements[i] == ignored_) continue;

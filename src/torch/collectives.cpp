@@ -32,6 +32,7 @@
 #include "ops/list.h"
 #include "python/lock.h"
 #include "torch/tensor.h"
+#include "torch/version.h"
 
 namespace janus::torch {
 
@@ -296,7 +297,7 @@ class AllGather final : public ProgramCollective {
   bool is_in_place() const override { return false; }
 
   Work begin(c10d::ProcessGroup& group, at::Tensor& received, at::Tensor& sent) override {
-    if (!is_listed_) return group.all_gather_single(received, sent);
+    if (!is_listed_) return all_gather_single(group, received, sent);
     std::vector<std::vector<at::Tensor>> outputs{parts_of(received, group.getSize())};
     std::vector<at::Tensor> inputs{sent};
     return group.allgather(outputs, inputs);
@@ -317,7 +318,7 @@ class ReduceScatter final : public ProgramCollective {
 
   Work begin(c10d::ProcessGroup& group, at::Tensor& received, at::Tensor& sent) override {
     const c10d::ReduceScatterOptions options{.reduceOp = reduction_};
-    if (!is_listed_) return group.reduce_scatter_single(received, sent, options);
+    if (!is_listed_) return reduce_scatter_single(group, received, sent, options);
     std::vector<std::vector<at::Tensor>> inputs{parts_of(sent, group.getSize())};
     std::vector<at::Tensor> outputs{received};
     return group.reduce_scatter(outputs, inputs, options);

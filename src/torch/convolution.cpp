@@ -27,6 +27,7 @@
 #include "torch/layout_copy.h"
 #include "torch/products.h"
 #include "torch/tensor.h"
+#include "torch/version.h"
 #include "torch/ways.h"
 #include "torch/windows.h"
 
@@ -99,7 +100,7 @@ at::Tensor matrix(const at::Tensor& tensor, int64_t rows) {
 float* data(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
 
 void add_channels(const at::Tensor& bias, int64_t count, float* planes) {
-  const float* values = bias.const_data_ptr<float>();
+  const float* values = elements_of<float>(bias);
   for (int64_t k = 0; k < bias.numel(); ++k, planes += count)
     for (int64_t i = 0; i < count; ++i) planes[i] += values[k];
 }
@@ -519,8 +520,8 @@ class Backward final : public Convolution {
       operands.out(1) = slot_of(compute_filter(way));
     }
     if (wanted_[2]) {
-      const at::Tensor sum =
-          gradient->dim() == 4 ? gradient->sum({0, 2, 3}) : gradient->sum({0, 2});
+      const at::Tensor sum = gradient->sum(gradient->dim() == 4 ? at::IntArrayRef({0, 2, 3})
+                                                                : at::IntArrayRef({0, 2}));
       operands.out(2) = slot_of(sum);
     }
   }

@@ -66,7 +66,7 @@ at::Tensor apart_from(const HandedOn& handed, at::Tensor gradient) {
 }  // namespace
 
 void run_part(GradientGraph& graph, size_t number, std::span<const Kept> kept,
-              const c10::intrusive_ptr<autograd::Node>& node, HandedOn& handed) {
+              const NodePointer<autograd::Node>& node, HandedOn& handed) {
   execute::Program& program = graph.part(number);
   const passes::BackwardPart& part = graph.parts()[number];
   std::vector<Slot> inputs, results(part.targets.size() + part.gives.size());

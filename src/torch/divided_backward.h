@@ -26,6 +26,7 @@
 #include "python/lock.h"
 #include "torch/gradient_graph.h"
 #include "torch/kept.h"
+#include "torch/version.h"
 
 namespace janus::torch {
 
@@ -44,7 +45,7 @@ struct HandedOn {
 /// Runs a part: takes what `kept` has of the run, and the rest from `handed`, for which it puts
 /// gradients and values there.
 void run_part(GradientGraph& graph, size_t number, std::span<const Kept> kept,
-              const c10::intrusive_ptr<::torch::autograd::Node>& node, HandedOn& handed);
+              const NodePointer<::torch::autograd::Node>& node, HandedOn& handed);
 
 /// What the part takes of the values that the whole backward run saved.
 std::vector<Kept> kept_for(const GradientGraph& graph, size_t number, const std::vector<Kept>& all);

@@ -19,6 +19,7 @@
 
 #include "ops/eager_arithmetic.h"
 #include "torch/tensor.h"
+#include "torch/version.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -49,7 +50,7 @@ at::Tensor all(double value, at::ScalarType dtype) {
 
 template <class T>
 bool is_everywhere(const at::Tensor& tensor, T value) {
-  const T* elements = tensor.const_data_ptr<T>();
+  const T* elements = elements_of<T>(tensor);
   return std::all_of(elements, elements + count, [&](T each) { return each == value; });
 }
 
@@ -110,8 +111,8 @@ at::Tensor positive_numbers(at::ScalarType dtype) {
 
 template <class T, class Function>
 bool gives_eagers_roots(const at::Tensor& numbers, const at::Tensor& roots, Function function) {
-  const T* from = numbers.const_data_ptr<T>();
-  const T* expected = roots.const_data_ptr<T>();
+  const T* from = elements_of<T>(numbers);
+  const T* expected = elements_of<T>(roots);
   for (int64_t i = 0; i < numbers.numel(); ++i)
     if (function(from[i]) != expected[i]) return false;
   return true;
@@ -177,9 +178,9 @@ Gelu try_gelu(at::ScalarType dtype, double most) {
   const PlainDispatch plain;
   const auto gelu = [&](double x) { return at::gelu(all(x, dtype)).to(at::kDouble); };
   const at::Tensor of_infinity = gelu(std::numeric_limits<double>::infinity());
-  if (std::isnan(*of_infinity.const_data_ptr<double>())) return Gelu::scaled_last;
+  if (std::isnan(*elements_of<double>(of_infinity))) return Gelu::scaled_last;
   const at::Tensor of_least = gelu(-most);
-  const bool is_negative = std::signbit(*of_least.const_data_ptr<double>());
+  const bool is_negative = std::signbit(*elements_of<double>(of_least));
   return is_negative ? Gelu::scaled_first : Gelu::halves_summed;
 }
 

@@ -1,15 +1,13 @@
-// What differs between the versions of torch that we are built with: 2.13 to 2.15. Each difference
-// has the version that brought it. Of gradients, torchgen/packaged/autograd/derivatives.yaml in
-// torch's own package says what a version computes.
+// What eager computes differently in the versions of torch that we are built with: 2.11 to 2.15.
+// Each difference has the version that brought it. Of gradients,
+// torchgen/packaged/autograd/derivatives.yaml in torch's own package says what a version computes.
+// What differs in torch's C++ interface is in version.h.
 #pragma once
 
-#include <torch/headeronly/version.h>
-
 #include "ops/eager_rules.h"
+#include "torch/version.h"
 
 namespace janus::torch {
-
-constexpr bool since(int minor) { return TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= minor; }
 
 inline ops::EagerRules rules_of_this_version() {
   ops::EagerRules rules;

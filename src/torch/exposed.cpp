@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "torch/file_backed.h"
+#include "torch/materializer.h"
 #include "torch/memory.h"
 
 namespace janus::torch {
@@ -43,7 +44,7 @@ void note_exposed(const c10::StorageImpl& storage) {
 }
 
 bool is_exposed(const c10::StorageImpl& storage) {
-  const bool is_own = is_allocators_own(storage.data_ptr()) || is_in_file(storage);
+  const bool is_own = is_allocators_own(data_of(storage)) || is_in_file(storage);
   return !is_own || weak_references_of_register(storage) > 0;
 }
 

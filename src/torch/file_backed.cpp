@@ -59,25 +59,23 @@ std::unique_ptr<Mapping> map_copy(const void* data, size_t bytes) {
 
 }  // namespace
 
-bool move_to_file(c10::StorageImpl& storage, c10::MaterializeFn before_writing) {
-  if (storage.nbytes() == 0) return false;
+bool move_to_file(c10::StorageImpl& storage, Materializer before_writing) {
+  if (storage.nbytes() == 0 || !may_die_while_watched(storage)) return false;
   std::unique_ptr<Mapping> made = map_copy(storage.data_ptr().get(), storage.nbytes());
   if (made == nullptr) return false;
   void* const data = made->data;
-  storage.set_data_ptr_noswap(c10::DataPtr(data, made.release(), unmap, c10::Device(c10::kCPU)));
-  if (!storage.has_materializer()) storage.set_materializer(before_writing);
+  replace_data(storage, c10::DataPtr(data, made.release(), unmap, c10::Device(c10::kCPU)));
+  if (!has_materializer(storage)) set_materializer(storage, before_writing);
   return true;
 }
 
-bool is_in_file(const c10::StorageImpl& storage) {
-  return storage.data_ptr().get_deleter() == unmap;
-}
+bool is_in_file(const c10::StorageImpl& storage) { return data_of(storage).get_deleter() == unmap; }
 
 void move_to_memory(c10::StorageImpl& storage) {
   if (!is_in_file(storage)) return;
   c10::DataPtr memory = c10::GetCPUAllocator()->allocate(storage.nbytes());
   std::memcpy(memory.get(), storage.data_ptr().get(), storage.nbytes());
-  storage.clear_materializer();
+  clear_materializer(storage);
   storage.set_data_ptr_noswap(std::move(memory));
 }
 

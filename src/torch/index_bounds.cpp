@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "torch/version.h"
+
 namespace janus::torch {
 
 namespace {
@@ -39,17 +41,17 @@ at::Tensor each_once(const at::Tensor& indices) {
 bool require_between(const at::Tensor& indices, int64_t low, int64_t end) {
   const at::Tensor once = each_once(indices);
   return once.scalar_type() == at::kInt
-             ? require_between(once.const_data_ptr<int32_t>(), once.numel(), low, end)
-             : require_between(once.const_data_ptr<int64_t>(), once.numel(), low, end);
+             ? require_between(elements_of<int32_t>(once), once.numel(), low, end)
+             : require_between(elements_of<int64_t>(once), once.numel(), low, end);
 }
 
 bool all_between(const at::Tensor& indices, int64_t low, int64_t end,
                  std::optional<int64_t> ignored) {
   const at::Tensor once = each_once(indices);
   if (once.scalar_type() == at::kInt)
-    return all_between(once.const_data_ptr<int32_t>(), once.numel(), low, end, ignored);
+    return all_between(elements_of<int32_t>(once), once.numel(), low, end, ignored);
   return once.scalar_type() == at::kLong &&
-         all_between(once.const_data_ptr<int64_t>(), once.numel(), low, end, ignored);
+         all_between(elements_of<int64_t>(once), once.numel(), low, end, ignored);
 }
 
 }  // namespace janus::torch

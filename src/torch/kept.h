@@ -10,6 +10,7 @@
 
 #include "execute/values/slot.h"
 #include "torch/tensor.h"
+#include "torch/version.h"
 
 namespace janus::torch {
 
@@ -27,7 +28,7 @@ class Kept {
     }
   }
 
-  execute::Slot get(const c10::intrusive_ptr<::torch::autograd::Node>& saved_for) const {
+  execute::Slot get(const NodePointer<::torch::autograd::Node>& saved_for) const {
     TORCH_CHECK(!is_released_, ::torch::autograd::ERR_BACKWARD_TWICE);
     return is_tensor_ ? slot_of(tensor_->unpack(saved_for)) : plain_;
   }

@@ -20,6 +20,7 @@
 #include "torch/grain.h"
 #include "torch/overload.h"
 #include "torch/tensor.h"
+#include "torch/version.h"
 
 namespace janus::torch {
 
@@ -164,7 +165,7 @@ class MaxPool final : public execute::Operation {
     static const PoolPlane pool_plane_here = best_pool_plane();
     const int64_t area = windows.input[0] * windows.input[1];
     const int64_t results = windows.count;
-    const float* const from = input.const_data_ptr<float>();
+    const float* const from = elements_of<float>(input);
     float* const to = values.mutable_data_ptr<float>();
     int64_t* const at = indices.mutable_data_ptr<int64_t>();
     const int64_t planes = input.numel() / area;

@@ -31,6 +31,7 @@
 #include "ops/list.h"
 #include "torch/grain.h"
 #include "torch/tensor.h"
+#include "torch/version.h"
 #include "torch/ways.h"
 
 // Exported by libtorch_cpu, declared in a header that is not shipped. Weak: where a torch has it
@@ -134,7 +135,7 @@ void add_row(at::Tensor& out, const at::Tensor& bias) {
   }
   const int64_t columns = out.size(1);
   float* const data = out.mutable_data_ptr<float>();
-  const float* const row = bias.const_data_ptr<float>();
+  const float* const row = elements_of<float>(bias);
   parallel_for(out.size(0), grain(out.size(0), columns), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       float* __restrict to = data + r * columns;
@@ -155,7 +156,7 @@ Shape shape_of(const at::Tensor& left, const at::Tensor& right, bool added) {
 }
 
 kernels::Factor factor(const at::Tensor& matrix) {
-  return {matrix.const_data_ptr<float>(), matrix.stride(-2), matrix.stride(-1)};
+  return {elements_of<float>(matrix), matrix.stride(-2), matrix.stride(-1)};
 }
 
 /// By our own code: the product, which the caller completes by what the sums start with.
@@ -190,7 +191,7 @@ void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor&
   const auto run = [&](Way way) {
     if (way == Way::own && is_plain_row(bias)) {
       kernels::Product product = own_product(left, right, out);
-      if (bias.defined()) product.start = bias.const_data_ptr<float>();
+      if (bias.defined()) product.start = elements_of<float>(bias);
       kernels::multiply(product);
     } else if (way == Way::onednn) {
       at::native::mkldnn_matmul(left, right, out, 0, 1);

@@ -15,6 +15,7 @@
 #include "ops/list.h"
 #include "ops/reindex.h"
 #include "torch/tensor.h"
+#include "torch/version.h"
 
 namespace janus::torch {
 
@@ -227,7 +228,7 @@ class ReindexReduce final : public execute::Operation {
   at::Tensor combined(const at::Tensor& from) const {
     at::Tensor out = at::full(sizes_, identity<Element>(), from.options());
     if (from.numel() == 0 || out.numel() == 0) return out;
-    const Element* const elements = from.const_data_ptr<Element>();
+    const Element* const elements = elements_of<Element>(from);
     Element* const results = out.mutable_data_ptr<Element>();
     const Lines lines(map_, from.sizes(), sizes_);
     lines.for_each([&](int64_t number, const Line& line) {
@@ -248,7 +249,7 @@ class ReindexReduce final : public execute::Operation {
   at::Tensor positions(const at::Tensor& from) const {
     at::Tensor out = at::full(sizes_, -1, from.options().dtype(at::kLong));
     if (from.numel() == 0 || out.numel() == 0) return out;
-    const Element* const elements = from.const_data_ptr<Element>();
+    const Element* const elements = elements_of<Element>(from);
     int64_t* const places = out.mutable_data_ptr<int64_t>();
     const at::Tensor found = at::empty(sizes_, from.options());
     Element* const extrema = found.mutable_data_ptr<Element>();

@@ -21,6 +21,7 @@
 #include "ops/list.h"
 #include "torch/index_bounds.h"
 #include "torch/tensor.h"
+#include "torch/version.h"
 
 namespace janus::torch {
 
@@ -84,8 +85,8 @@ class RowStarts {
 /// To rows begin to end of a table.
 template <class Element, class Index>
 void add_rows(const Rows& rows, Element* table, int64_t begin, int64_t end) {
-  const Index* const indices = rows.indices.const_data_ptr<Index>();
-  const Element* const source = rows.source.const_data_ptr<Element>();
+  const Index* const indices = elements_of<Index>(rows.indices);
+  const Element* const source = elements_of<Element>(rows.source);
   const int64_t count = rows.indices.numel();
   RowStarts starts(rows.source, rows.width);
   for (int64_t i = 0; i < count; ++i) {
@@ -162,8 +163,8 @@ void add_inner(const at::Tensor& indices, const at::Tensor& source, int64_t dim,
   for (int64_t d = 0; d < dim; ++d) outer *= out.size(d);
   for (int64_t d = dim + 1; d < out.dim(); ++d) width *= out.size(d);
   const int64_t size = out.size(dim), count = indices.numel();
-  const int64_t* const places = indices.const_data_ptr<int64_t>();
-  const Element* const elements = source.const_data_ptr<Element>();
+  const int64_t* const places = elements_of<int64_t>(indices);
+  const Element* const elements = elements_of<Element>(source);
   Element* const results = out.mutable_data_ptr<Element>();
   const int64_t work = outer * count * width * graph::kInstructionsOfAdded;
   parallel_for(outer, kernels::least_pieces(work, outer), [&](int64_t first, int64_t last) {

@@ -14,6 +14,7 @@
 #include "ops/list.h"
 #include "torch/boxed_operation.h"
 #include "torch/tensor.h"
+#include "torch/version.h"
 
 namespace janus::torch {
 
@@ -126,7 +127,7 @@ class AddToRow final : public execute::Operation {
     }
     const int64_t count = other->numel();
     float* __restrict to = out.mutable_data_ptr<float>() + row * count;
-    const float* __restrict from = other->const_data_ptr<float>();
+    const float* __restrict from = elements_of<float>(*other);
     for (int64_t i = 0; i < count; ++i) to[i] += from[i];
   }
 };

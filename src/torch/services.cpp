@@ -5,6 +5,7 @@
 #include <ATen/ops/ones_like.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/csrc/jit/runtime/operator.h>

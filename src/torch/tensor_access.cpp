@@ -18,6 +18,7 @@
 
 #include "speculate/elements_apart.h"
 #include "torch/interception_keys.h"
+#include "torch/materializer.h"
 #include "torch/memory.h"
 #include "torch/parts.h"
 #include "torch/reducer.h"
@@ -341,7 +342,7 @@ class Access final : public speculate::TensorAccess {
 
   speculate::Memory memory_of(const void* storage) const override {
     const auto* impl = static_cast<const c10::StorageImpl*>(storage);
-    const c10::DataPtr& data = impl->data_ptr();
+    const c10::DataPtr& data = data_of(*impl);
     const auto* begin = static_cast<const char*>(data.get());
     return {begin, begin + impl->nbytes(), begin != nullptr && !is_allocators_own(data)};
   }

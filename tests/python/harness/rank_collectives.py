@@ -11,6 +11,7 @@ from typing import Any
 
 import torch.distributed._functional_collectives as functional
 from ranks import one_after_the_other
+from single_collectives import all_gather_single, reduce_scatter_single
 from torch.distributed.nn import functional as differentiable
 from torch.utils.checkpoint import checkpoint
 
@@ -128,13 +129,13 @@ def all_reduce_of_a_transposed_tensor(p, x):
 
 @collective
 def all_gather_into_an_argument(p, x):
-    dist.all_gather_single(x, x[: len(x) // dist.get_world_size()].clone())
+    all_gather_single(x, x[: len(x) // dist.get_world_size()].clone())
     return (x * p).sum()
 
 
 @collective
 def reduce_scatter_into_an_argument(p, x):
-    dist.reduce_scatter_single(x[:3], x.clone())
+    reduce_scatter_single(x[:3], x.clone())
     return (x * p).sum()
 
 

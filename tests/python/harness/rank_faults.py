@@ -6,6 +6,7 @@ import time
 
 import torch.nn.functional as F
 from rank_programs import layers
+from single_collectives import reduce_scatter_single
 from torch.nn.parallel import DistributedDataParallel
 
 import torch
@@ -33,7 +34,7 @@ def broadcast(gradient: torch.Tensor) -> None:
 
 def reduce_scatter(gradient: torch.Tensor) -> None:
     part = torch.empty(gradient.numel())
-    dist.reduce_scatter_single(part, torch.cat([gradient.view(-1), gradient.view(-1)]))
+    reduce_scatter_single(part, torch.cat([gradient.view(-1), gradient.view(-1)]))
     gradient.copy_(part.view(gradient.shape))
 
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch.nn.functional as F
+from single_collectives import all_gather_single, reduce_scatter_single
 from torch.distributed import (
     all_gather,
-    all_gather_single,
     all_reduce,
     get_rank,
     get_world_size,
-    reduce_scatter_single,
 )
 from torch.nn.parallel import DistributedDataParallel
 from tree_programs import TreeRNN, tree

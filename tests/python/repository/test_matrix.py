@@ -89,6 +89,24 @@ def test_what_was_tried_is_not_tried_again(matrix, monkeypatch, tmp_path, capsys
     assert matrix.main() == 0 and tried == ["sid", "sid"]
 
 
+def test_a_root_may_be_another_distribution(matrix, monkeypatch, tmp_path):
+    lines = []
+    monkeypatch.setattr(matrix, "_run", lambda *command: lines.append(command))
+    (tmp_path / "etc" / "apt").mkdir(parents=True)
+    sources = tmp_path / "etc" / "apt" / "sources.list"
+    matrix.DEBIAN.set_up("trixie", tmp_path)
+    assert sources.read_text() == "deb http://deb.debian.org/debian trixie main\n"
+    matrix.UBUNTU.set_up("noble", tmp_path)
+    assert sources.read_text() == "".join(
+        f"deb http://archive.ubuntu.com/ubuntu {suite} main universe\n"
+        for suite in ("noble", "noble-updates")
+    )
+    # debootstrap of an older Debian does not know the release.
+    assert lines[0][-3:] == ("trixie", str(tmp_path), "http://deb.debian.org/debian")
+    assert lines[1][-1] == "/usr/share/debootstrap/scripts/gutsy"
+    assert "--components=main,universe" in lines[1]
+
+
 def test_an_unknown_pair_is_named(matrix):
     with pytest.raises(SystemExit, match=r"no such pair: 2.7x1.0; there are 3\.11x"):
         matrix.chosen(["2.7x1.0"], None)
