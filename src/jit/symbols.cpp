@@ -9,6 +9,16 @@
 
 #include "jit/jit.h"
 
+#ifdef __x86_64__
+// Of the compiler's own library, linked into ours: the shared one has them only since GCC 12.
+extern "C" {
+void __extendhfsf2();
+void __extendhfdf2();
+void __truncsfhf2();
+void __truncdfhf2();
+}
+#endif
+
 namespace janus::jit {
 namespace {
 
@@ -76,6 +86,13 @@ const Function kLibrary[] = {
     {"memcpy", address_of(::memcpy)},
     {"memset", address_of(::memset)},
     {"memmove", address_of(::memmove)},
+#ifdef __x86_64__
+    // Half precision, where the processor does not convert it.
+    {"__extendhfsf2", address_of(__extendhfsf2)},
+    {"__extendhfdf2", address_of(__extendhfdf2)},
+    {"__truncsfhf2", address_of(__truncsfhf2)},
+    {"__truncdfhf2", address_of(__truncdfhf2)},
+#endif
 };
 
 #undef TORCHJANUS_UNARY
