@@ -121,9 +121,8 @@ std::string VectorText::callee(const Function& function, DType dtype) {
     return name;
   }
   if (dtype == DType::f32 && has_vector_math(function.name, target_)) {
-    const bool has_avx512 = target_.vector_bytes == 64;
-    helpers_.insert(vector_math(function.name, lanes_, has_avx512));
-    for_each_line(vector_math_declarations(function.name, lanes_, has_avx512),
+    helpers_.insert(vector_math(function.name, lanes_, target_));
+    for_each_line(vector_math_declarations(function.name, lanes_, target_),
                   [&](std::string_view one) { declarations_.insert(cat(one, "\n")); });
     return cat("vector.", function.name);
   }
@@ -138,8 +137,8 @@ std::string VectorText::callee(const Function& function, DType dtype) {
 }
 
 std::string VectorText::callee_of_refined_root_of_doubles() {
-  helpers_.insert(refined_root_of_doubles(lanes_));
-  for_each_line(refined_root_of_doubles_declarations(lanes_),
+  helpers_.insert(refined_root_of_doubles(lanes_, target_));
+  for_each_line(refined_root_of_doubles_declarations(lanes_, target_),
                 [&](std::string_view one) { declarations_.insert(cat(one, "\n")); });
   return refined_root_of_doubles_name(lanes_);
 }

@@ -12,10 +12,13 @@
 namespace janus::kernels {
 namespace {
 
+bool has_avx512(const Target& target) { return target.vector_bytes == 64; }
 std::string name_of_scale(int lanes) { return cat("llvm.x86.avx512.mask.scalef.ps.", 32 * lanes); }
 
 /// The estimate of 1 / sqrt(x) has vectors of its own; fewer lanes are filled up.
-int root_piece(int lanes) { return std::clamp(lanes, 4, 8); }
+int root_piece(int lanes, const Target& target) {
+  return std::clamp(lanes, 4, target.vector_bytes == 16 ? 4 : 8);
+}
 std::string name_of_estimate(int lanes) {
   return lanes == 8 ? "llvm.x86.avx.rsqrt.ps.256" : "llvm.x86.sse.rsqrt.ps";
 }
@@ -23,7 +26,7 @@ std::string name_of_estimate(int lanes) {
 /// A function's body in the making. Operands are names of values, or literals.
 class Body {
  public:
-  Body(int lanes, bool has_avx512) : lanes_(lanes), has_avx512_(has_avx512) {}
+  Body(int lanes, const Target& target) : lanes_(lanes), target_(target) {}
 
   using Vector = std::string;
 
@@ -66,7 +69,7 @@ class Body {
   Vector integer(std::string_view operation, const Vector& a, const Vector& b) {
     return assign(cat(operation, " ", integers(), " ", a, ", ", b));
   }
-  bool has_avx512() const { return has_avx512_; }
+  bool has_avx512() const { return kernels::has_avx512(target_); }
   /// a * 2^whole, rounded once. Where `takes` is given and false, 0, and no time is lost on
   /// underflow.
   Vector scale(const Vector& a, const Vector& whole, const Vector& takes = {}) {
@@ -88,7 +91,7 @@ class Body {
   }
   /// What the processor has for 1 / sqrt(a), good to some 12 bits.
   Vector estimated_inverse_root(const Vector& a) {
-    const int count = root_piece(lanes_);
+    const int count = root_piece(lanes_, target_);
     const std::string type = cat("<", count, " x float>");
     const Vector estimates = in_pieces(
         [&](int first) {
@@ -170,7 +173,7 @@ class Body {
   }
 
   int lanes_;
-  bool has_avx512_;
+  const Target& target_;
   int count_ = 0;
   std::string text_;
 };
@@ -312,24 +315,24 @@ bool has_vector_math(std::string_view function, const Target& target) {
   return found != nullptr && (target.has_fused_multiply_add || !found->is_polynomial);
 }
 
-std::string vector_math(std::string_view function, int lanes, bool has_avx512) {
+std::string vector_math(std::string_view function, int lanes, const Target& target) {
   const Written* found = find(function);
   TORCHJANUS_CHECK(found != nullptr, "vector_math: no function ", function);
-  Body body(lanes, has_avx512);
+  Body body(lanes, target);
   const auto result = found->write(body, "%x");
   return body.finish(function, result);
 }
 
-std::string vector_math_declarations(std::string_view function, int lanes, bool has_avx512) {
+std::string vector_math_declarations(std::string_view function, int lanes, const Target& target) {
   const std::string type = cat("<", lanes, " x float>"), suffix = cat(".v", lanes, "f32(");
   if (function == "refined_sqrt") {
-    const int piece = root_piece(lanes);
+    const int piece = root_piece(lanes, target);
     const std::string part = cat("<", piece, " x float>");
     return cat("declare ", part, " @", name_of_estimate(piece), "(", part, ")\n", "declare ", type,
                " @llvm.sqrt", suffix, type, ")\n");
   }
   std::string out;
-  if (has_avx512) {
+  if (has_avx512(target)) {
     const int piece = std::min(lanes, 16);
     const std::string part = cat("<", piece, " x float>");
     out = cat("declare ", part, " @", name_of_scale(piece), "(", part, ", ", part, ", ", part,
@@ -416,8 +419,8 @@ std::string with_types(std::string_view text, int lanes) {
 
 }  // namespace
 
-std::string refined_root_of_doubles(int lanes) {
-  Body body(lanes, false);
+std::string refined_root_of_doubles(int lanes, const Target& target) {
+  Body body(lanes, target);
   const auto estimate = body.estimated_inverse_root("%narrow");
   return cat("define internal ", with_types("$D", lanes), " @", refined_root_of_doubles_name(lanes),
              "(", with_types("$D", lanes), " %x) alwaysinline {",
@@ -426,8 +429,8 @@ std::string refined_root_of_doubles(int lanes) {
              with_types(steps_from_estimate, lanes));
 }
 
-std::string refined_root_of_doubles_declarations(int lanes) {
-  const int piece = root_piece(lanes);
+std::string refined_root_of_doubles_declarations(int lanes, const Target& target) {
+  const int piece = root_piece(lanes, target);
   return cat(with_types("declare $D @llvm.sqrt.v$Lf64($D)\n", lanes), "declare ",
              with_types("$F", piece), " @", name_of_estimate(piece), "(", with_types("$F", piece),
              ")\n");

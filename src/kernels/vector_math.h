@@ -15,16 +15,16 @@ namespace janus::kernels {
 /// Polynomials take fused multiply-adds: without, a library does better.
 bool has_vector_math(std::string_view function, const Target& target);
 
-/// Definition of `@vector.<function>` on vectors of `lanes` floats; `has_avx512`: with instructions
-/// of AVX-512.
-std::string vector_math(std::string_view function, int lanes, bool has_avx512);
+/// Definition of `@vector.<function>` on vectors of `lanes` floats, which may be several of the
+/// target's.
+std::string vector_math(std::string_view function, int lanes, const Target& target);
 
 /// Declarations of the intrinsics that the definition uses.
-std::string vector_math_declarations(std::string_view function, int lanes, bool has_avx512);
+std::string vector_math_declarations(std::string_view function, int lanes, const Target& target);
 
 /// "refined_sqrt" of doubles: definition of a function of that name on vectors of `lanes` doubles.
 std::string refined_root_of_doubles_name(int lanes);
-std::string refined_root_of_doubles(int lanes);
-std::string refined_root_of_doubles_declarations(int lanes);
+std::string refined_root_of_doubles(int lanes, const Target& target);
+std::string refined_root_of_doubles_declarations(int lanes, const Target& target);
 
 }  // namespace janus::kernels

@@ -11,10 +11,12 @@
 #include <sstream>
 
 #include "../jit/temporary_folder.h"
+#include "base/policy.h"
 #include "jit/jit.h"
 #include "kernels/compilation.h"
 #include "kernels/emit.h"
 #include "kernels/lower.h"
+#include "ops/eager_arithmetic.h"
 #include "single_operator.h"
 
 namespace janus::kernels {
@@ -110,7 +112,8 @@ class Texts {
   int count_ = 0;
 };
 
-/// Of every operator and dtype, walked element by element in order; of one dtype also at strides.
+/// Of every operator and dtype, walked element by element in order; of one dtype also at strides,
+/// and by several vectors side by side, as along the rows of reductions.
 Texts kernels_for(const Target& target) {
   Texts texts;
   for (const graph::OpDef* op : ops::all()) {
@@ -120,11 +123,14 @@ Texts kernels_for(const Target& target) {
       fill_block(single, *op, dtype);
       if (single.inner == nullptr || !can_compile(*single.inner)) continue;
       const LoopNest nest = lower_block(*single.fused->blocks.front());
-      const auto add = [&](Walk walk) {
-        texts.add(emit(nest, {.walks = std::vector<Walk>(nest.tensor_count(), walk)}, target));
+      const auto add = [&](Walk walk, int registers = 1) {
+        const std::vector<Walk> walks(nest.tensor_count(), walk);
+        texts.add(emit(nest, {.walks = walks, .registers = registers}, target));
       };
       add(Walk::contiguous);
-      if (dtype == DType::f32) add(Walk::strided);
+      if (dtype != DType::f32) continue;
+      add(Walk::strided);
+      add(Walk::contiguous, policy::kReductionVectors);
     }
   }
   return texts;
@@ -194,6 +200,14 @@ TEST_F(OtherProcessors, HaveKernelsForEveryOperatorOnArm64) {
 TEST_F(OtherProcessors, HaveKernelsForEveryOperatorWithoutAvx2) {
   if (!has_compiler()) GTEST_SKIP() << "no " << kCompiler;
   check_every_operator(x86_without_avx2());
+}
+
+TEST_F(OtherProcessors, RefineRootsByEstimatesOfVectorsThatTheyHave) {
+  if (!has_compiler()) GTEST_SKIP() << "no " << kCompiler;
+  ops::EagerArithmetic& eager = ops::eager_arithmetic();
+  eager.root_of_f32 = eager.root_of_f64 = ops::Root::refined;
+  check_every_operator(x86_without_avx2());
+  eager.root_of_f32 = eager.root_of_f64 = ops::Root::exact;
 }
 #endif
 

@@ -16,6 +16,7 @@ from torchjanus import _core
 _core.testing.let_times_decide(False)
 torch.manual_seed(0)
 x = torch.rand(100, 33, dtype=torch.float64) + 0.1
+rows = torch.rand(64, 4096)
 data = torch.randn(8, 16, dtype=torch.float64)
 
 
@@ -28,6 +29,7 @@ def to_the_bit(x):
         torch.add(half, half, alpha=0.3) * 2,
         torch.sub(short, short, alpha=0.3) * 2,
         (short * 2) ** -0.5,
+        (rows * 1.5).sqrt().amax(-1),
         torch.log1p(x * 2),
         torch.expm1(narrow * 2),
         (narrow * 2).floor() % 3,
@@ -36,7 +38,7 @@ def to_the_bit(x):
 
 
 def nearly(x):
-    return torch.softmax(torch.tanh(x * 2).float() * 3, -1).double(), torch.erf(x * 2).sum(0), (x * 2).sqrt()
+    return torch.softmax(torch.tanh(x * 2).float() * 3, -1).double(), torch.erf(x * 2).sum(0), (x * 2).sqrt(), (rows * 1.5).sqrt().sum(-1)
 
 
 def training(convert):
