@@ -3,7 +3,9 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
+#include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,16 @@ constexpr DispatchKey kWrapper = torch::kLazyTensor;
 constexpr DispatchKey kAbove = torch::kAboveAll;
 
 thread_local Session* session_of_thread = nullptr;
+
+/// Until torch 2.12 a watched storage is more than a pointer that torch keeps (materializer.h), and
+/// two threads that begin and end to watch at once would meet in it.
+constexpr bool kThreadsTakeTurns = !torch::since(13);
+std::thread::id thread_that_notes;  ///< guarded by Python's lock; of none: no thread
+
+bool is_this_threads_turn() {
+  return !kThreadsTakeTurns || thread_that_notes == std::thread::id() ||
+         thread_that_notes == std::this_thread::get_id();
+}
 
 DispatchKeySet after(DispatchKey key) { return DispatchKeySet(DispatchKeySet::FULL_AFTER, key); }
 
@@ -174,12 +186,13 @@ void visit() {
 
 bool may_begin() {
   return !options().is_disabled(kInterceptionSwitch.name) &&
-         speculate::replaced_kernel() == nullptr;
+         speculate::replaced_kernel() == nullptr && is_this_threads_turn();
 }
 
 void begin(AheadChoice* choice) {
   static std::once_flag once;
   std::call_once(once, register_fallbacks);
+  thread_that_notes = std::this_thread::get_id();
   Session& session = Session::of_this_thread();
   session.choose_by(choice);
   if (!has_begun()) begin_visits(visit);
@@ -191,8 +204,13 @@ void begin(AheadChoice* choice) {
 bool has_begun() { return session_of_thread != nullptr; }
 
 void end() {
-  if (has_begun()) end_visits();
+  const bool has_noted = has_begun();
+  if (has_noted) end_visits();
   intercept(nullptr, has_visits());
+  const auto leave = [&](void*) {
+    if (has_noted) thread_that_notes = {};
+  };
+  const std::unique_ptr<void, decltype(leave)> at_end(&thread_that_notes, leave);
   Session& session = Session::of_this_thread();
   session.choose_by(nullptr);
   session.run_all(Look::end);

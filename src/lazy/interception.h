@@ -18,7 +18,8 @@ inline constexpr Switch kInterceptionSwitch{
     "interception", "operators can be noted before they run; off: torchjanus.lazy() does nothing"};
 
 /// Whether operators may be noted: not where that is switched off, nor where the program has
-/// kernels in Python for operators of torch's own, which graphs would not call. Needs the GIL.
+/// kernels in Python for operators of torch's own, which graphs would not call, nor, until torch
+/// 2.12, while another thread's are noted. Needs the GIL.
 bool may_begin();
 /// Notes this thread's operators from here on, in its session. `choice` decides whether work runs
 /// ahead until end(); null: it does not.

@@ -213,6 +213,25 @@ def test_looks_of_both_at_once():
     assert len(sums) == 300
 
 
+def test_one_thread_at_a_time_notes_until_torch_2_12():
+    counts = []
+
+    def body():
+        x = torch.ones(4, dtype=torch.float64)
+        before = _core.lazy_counts()["noted"]
+        with torchjanus.lazy():
+            for i in range(8):
+                x = torch.tanh(x * 0.5 + i)
+                yield
+        counts.append((_core.lazy_counts()["noted"] - before, x.tolist()))
+
+    in_turns(body(), body())
+    in_turns(body())
+    (first, x), (second, y), (third, z) = counts
+    assert x == y == z and first and third
+    assert bool(second) == (tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 13))
+
+
 def test_threads_look_no_longer_than_others_note():
     with concurrent.futures.ThreadPoolExecutor(1) as executor:
         keys = lambda: torch._C._dispatch_tls_is_dispatch_key_included("Fake")
