@@ -31,6 +31,15 @@ set_target_properties(janus PROPERTIES OUTPUT_NAME torchjanus SUFFIX .${Python_S
 janus_link_library(janus)
 install(TARGETS janus LIBRARY DESTINATION torchjanus/libraries)
 
+# What was built for other torches goes with another core.
+file(GLOB others ${libraries}/torch-*)
+list(TRANSFORM janus_torches PREPEND ${libraries}/torch- OUTPUT_VARIABLE built)
+foreach(other IN LISTS others)
+  if(NOT other IN_LIST built)
+    file(REMOVE_RECURSE ${other})
+  endif()
+endforeach()
+
 foreach(torch IN LISTS janus_torches)
   target_link_libraries(janus_bind-${torch} PRIVATE nanobind-static)
   janus_precompile_targets(TARGETS janus_torch-${torch} janus_lazy-${torch}

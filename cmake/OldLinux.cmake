@@ -3,6 +3,9 @@
 # compiler, or from old_linux.c, and is hidden. For lld only, which takes archives in any order.
 set(TORCHJANUS_OLD_LINUX "" CACHE PATH "A folder with the C and C++ libraries of the oldest Linux to run on")
 if(TORCHJANUS_OLD_LINUX)
+  if(NOT CMAKE_LINKER_TYPE STREQUAL LLD OR CMAKE_VERSION VERSION_LESS 3.29)
+    message(FATAL_ERROR "TORCHJANUS_OLD_LINUX needs -DCMAKE_LINKER_TYPE=LLD, and CMake 3.29 that knows it")
+  endif()
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libstdc++.a
                   OUTPUT_VARIABLE static_cxx_library OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   get_filename_component(compiler_libraries ${static_cxx_library} DIRECTORY)

@@ -12,6 +12,9 @@ def main() -> None:
     build, environment = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     checkout = Path(__file__).resolve().parent.parent
     libraries = build / "libraries"
+    for old in (checkout / "torchjanus" / "libraries").rglob("*.so"):
+        if not old.exists():  # a link to what is no longer built
+            old.unlink()
     for built in libraries.rglob("*.so"):
         link = checkout / "torchjanus" / "libraries" / built.relative_to(libraries)
         link.parent.mkdir(parents=True, exist_ok=True)

@@ -13,8 +13,6 @@ what its libraries show, which libraries they ask for, and its size.
 """
 
 import argparse
-import hashlib
-import lzma
 import os
 import platform
 import re
@@ -22,20 +20,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.request
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from unpacked_packages import unpack
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 FETCHED = CHECKOUT / "build" / "fetched"
 DEBIAN, UBUNTU = "http://deb.debian.org/debian", "http://archive.ubuntu.com/ubuntu"
-ARCHITECTURE = "x86_64-linux-gnu"
+KEYS = Path("/usr/share/keyrings")
 # Where the headers of each Python come from; none for the Python that runs.
 PYTHONS = {
     "3.11": (DEBIAN, "bookworm"),
-    "3.12": (UBUNTU, "noble-updates"),
+    "3.12": (UBUNTU, "noble"),
     "3.13": (DEBIAN, "trixie"),
     "3.14": (DEBIAN, "sid"),
 }
@@ -43,7 +42,7 @@ TORCHES = ["2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"]
 TORCH_FILES = re.compile(
     r"torch/(version\.py|include/.*|lib/(libc10|libtorch_cpu|libtorch_python)\.so)"
 )
-OLD_LINUX = (UBUNTU, "bionic-updates", ["libc6", "libc6-dev", "libgcc1", "libstdc++6"])
+OLD_LINUX = (UBUNTU, "bionic", ["libc6", "libc6-dev", "libgcc1", "libstdc++6"])
 # What may be asked for, at most: what Ubuntu 18.04 and Red Hat 8 have.
 NEWEST = {"GLIBC": (2, 27), "GLIBCXX": (3, 4, 25), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)}
 PLATFORM = "manylinux_2_27_x86_64"
@@ -57,39 +56,14 @@ LARGEST = 40e6  # bytes
 
 # --- fetching -------------------------------------------------------------------------------------------
 def packages(archive: str, suite: str, names: list[str]) -> Path:
-    """A folder with the files of the packages, as the archive's index has them now."""
+    """A folder with the files of the packages, which the archive's owner has signed."""
     folder = FETCHED / f"{suite}-{'-'.join(names)}"
-    if folder.exists():
-        return folder
-    index = _read(f"{archive}/dists/{suite}/main/binary-amd64/Packages.xz")
-    entries = dict(_entries(lzma.decompress(index).decode()))
-    with tempfile.TemporaryDirectory(dir=FETCHED) as unpacked:
-        for name in names:
-            content = _read(f"{archive}/{entries[name]['Filename']}")
-            if hashlib.sha256(content).hexdigest() != entries[name]["SHA256"]:
-                raise SystemExit(f"{name} from {archive} is not what its index says; try again")
-            file = Path(unpacked) / f"{name}.deb"
-            file.write_bytes(content)
-            _run("dpkg-deb", "-x", str(file), unpacked)
-            file.unlink()
-        _make_links_relative(Path(unpacked))
-        shutil.copytree(unpacked, folder, symlinks=True)
+    keys = KEYS / "debian-archive-keyring.gpg"
+    if archive == UBUNTU:  # whose keys Debian has in a package, from trixie on
+        folder_of_keys = packages(DEBIAN, "trixie", ["ubuntu-keyring"])
+        keys = folder_of_keys / KEYS.relative_to("/") / "ubuntu-archive-keyring.gpg"
+    unpack(names, folder, source=f"deb [signed-by={keys}] {archive} {suite} main")
     return folder
-
-
-def _entries(index: str) -> Iterator[tuple[str, dict[str, str]]]:
-    for paragraph in index.split("\n\n"):
-        fields = dict(re.findall(r"^([\w-]+): (.*)$", paragraph, re.MULTILINE))
-        if "Package" in fields:
-            yield fields["Package"], fields
-
-
-def _make_links_relative(folder: Path) -> None:
-    """Links to /lib/… would lead to the libraries of this machine."""
-    for link in folder.rglob("*"):
-        if link.is_symlink() and (target := os.readlink(link)).startswith("/"):
-            link.unlink()
-            link.symlink_to(os.path.relpath(folder / target.lstrip("/"), link.parent))
 
 
 def python_headers(version: str) -> list[Path]:
@@ -110,11 +84,11 @@ def torch_folder(version: str) -> Path:
                 "--dest", downloaded, f"torch=={version}",
             )  # fmt: skip
             (wheel,) = Path(downloaded).glob("*.whl")
+            unpacked = Path(downloaded) / "files"
             with zipfile.ZipFile(wheel) as opened:
                 names = [name for name in opened.namelist() if TORCH_FILES.fullmatch(name)]
-                opened.extractall(downloaded, names)
-            wheel.unlink()
-            shutil.copytree(downloaded, folder)
+                opened.extractall(unpacked, names)
+            unpacked.rename(folder)  # now it is whole
     return folder / "torch"
 
 
@@ -161,26 +135,31 @@ class Library:
 
     @classmethod
     def read(cls, file: Path) -> "Library":
-        needed = re.findall(r"NEEDED +(\S+)", _output("objdump", "-p", str(file)))
-        versions, shown = [], []
-        for line in _output("objdump", "-T", str(file)).splitlines():
-            if "*UND*" in line:
-                versions += re.findall(r"\(([A-Z]+_[0-9.]+)\)", line)
-            elif line.startswith("0"):
-                shown.append(line.split()[-1])
-        return cls(needed, sorted(set(versions)), shown)
+        headers = _output("objdump", "-p", str(file))
+        asked_for = headers.partition("Version References:")[2]
+        symbols = _output("objdump", "-T", str(file)).splitlines()
+        return cls(
+            needed=re.findall(r"NEEDED +(\S+)", headers),
+            versions=sorted(set(re.findall(r" 0x\w+ 0x\w+ \d+ (\S+)", asked_for))),
+            shown=[each.split()[-1] for each in symbols if each[:1] == "0" and "*UND*" not in each],
+        )
 
     def faults(self) -> Iterator[str]:
         for each in self.needed:
             if not FOREIGN.fullmatch(each):
                 yield f"needs {each}, which is not everywhere"
         for version in self.versions:
-            name, _, number = version.partition("_")
-            if tuple(map(int, number.split("."))) > NEWEST.get(name, ()):
+            if not _is_old(version):
                 yield f"asks for {version}"
         for each in self.shown:
             if not OWN.fullmatch(each):
                 yield f"shows {each}"
+
+
+def _is_old(version: str) -> bool:
+    name, _, number = version.partition("_")
+    parts = number.split(".")
+    return all(each.isdigit() for each in parts) and tuple(map(int, parts)) <= NEWEST.get(name, ())
 
 
 def check(wheel: Path) -> None:
@@ -203,12 +182,6 @@ def check(wheel: Path) -> None:
 
 
 # --- the command ----------------------------------------------------------------------------------------
-def _read(address: str) -> bytes:
-    with urllib.request.urlopen(address) as opened:
-        content: bytes = opened.read()
-        return content
-
-
 def _run(*command: str) -> None:
     # Versions are said here: what else this machine lets pip take does not count.
     subprocess.run(command, check=True, env={**os.environ, "PIP_CONSTRAINT": os.devnull})

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/options.h"
 #include "base/policy.h"
+#include "base/printable.h"
 #include "speculate/describe.h"
 #include "syntax/slice.h"
 
@@ -41,7 +42,7 @@ Segment::Segment(std::string name, const std::shared_ptr<const syntax::Tree>& pa
     : begin(from),
       end(to),
       tree(part),
-      dispatcher(std::move(name), *part->file, part->body.front()->span.line, options) {}
+      dispatcher(std::move(name), printable(*part->file), part->body.front()->span.line, options) {}
 
 bool Cuts::possible() const {
   return tree_->body.size() > 1 || (!tree_->body.empty() && !is_simple(*tree_->body.front()));

@@ -65,7 +65,8 @@ class Watch final : public c10::Allocator {
     return watch != nullptr && watch->storage_ == &storage ? watch : nullptr;
   }
 
-  /// A copy has the storage's size; whoever resizes a storage asks for another one.
+  /// A copy has the storage's size; whoever resizes a storage asks for another one. Of a resize to
+  /// the same size nothing is known here: it gets the memory that is there, and a context is lost.
   c10::DataPtr allocate(size_t bytes) override {
     if (bytes != storage_->nbytes() || of(*storage_) != this)
       return (before == nullptr ? c10::GetCPUAllocator() : before)->allocate(bytes);
