@@ -1,4 +1,5 @@
-"""Builds wheels for every Linux with glibc 2.27 or later: one for each Python, with a library for each torch.
+"""Builds wheels for every Linux with glibc 2.27 or later: one for each Python, with a library for each torch; and one
+without libraries for whoever else installs it.
 
     python tools/wheels.py                                 all of PYTHONS, for all of TORCHES
     python tools/wheels.py --pythons 3.13 --torches 2.13.0 2.15.0
@@ -112,16 +113,36 @@ def build(python: str, torches: list[str], output: Path) -> Path:
             sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", made,
             f"-Cbuild-dir=build/wheel-{python}", *arguments, str(CHECKOUT),
         )  # fmt: skip
-        (wheel,) = Path(made).glob("*.whl")
         tag = f"cp{python.replace('.', '')}"
-        _run(
-            sys.executable, "-m", "wheel", "tags", "--remove", f"--python-tag={tag}",
-            f"--abi-tag={tag}", f"--platform-tag={PLATFORM}", str(wheel),
-        )  # fmt: skip
-        (wheel,) = Path(made).glob("*.whl")
+        wheel = retagged(Path(made), tag, tag, PLATFORM)
         check(wheel)
         output.mkdir(exist_ok=True)
         return Path(shutil.copy(wheel, output))
+
+
+def without_libraries(wheel: Path, output: Path) -> Path:
+    """A wheel for all Pythons and machines that there is no other for: one warning, and programs run imperatively."""
+    with tempfile.TemporaryDirectory() as made:
+        _run(sys.executable, "-m", "wheel", "unpack", f"--dest={made}", str(wheel))
+        (unpacked,) = Path(made).iterdir()
+        shutil.rmtree(unpacked / "torchjanus" / "libraries")
+        (description,) = unpacked.glob("*.dist-info/WHEEL")
+        description.write_text(
+            description.read_text().replace("Root-Is-Purelib: false", "Root-Is-Purelib: true")
+        )
+        _run(sys.executable, "-m", "wheel", "pack", f"--dest-dir={made}", str(unpacked))
+        return Path(shutil.copy(retagged(Path(made), "py3", "none", "any"), output))
+
+
+def retagged(folder: Path, python: str, abi: str, machine: str) -> Path:
+    """The folder's only wheel, with a name that says what it is for."""
+    (wheel,) = folder.glob("*.whl")
+    _run(
+        sys.executable, "-m", "wheel", "tags", "--remove", f"--python-tag={python}",
+        f"--abi-tag={abi}", f"--platform-tag={machine}", str(wheel),
+    )  # fmt: skip
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 # --- checking -------------------------------------------------------------------------------------------
@@ -201,8 +222,9 @@ def main() -> None:
         check(arguments.check)
         return
     FETCHED.mkdir(parents=True, exist_ok=True)
-    for python in arguments.pythons:
-        build(python, arguments.torches, CHECKOUT / "dist")
+    dist = CHECKOUT / "dist"
+    wheels = [build(python, arguments.torches, dist) for python in arguments.pythons]
+    without_libraries(wheels[0], dist)
 
 
 if __name__ == "__main__":

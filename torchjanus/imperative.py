@@ -18,6 +18,17 @@ import torch
 from . import library
 
 SENTENCE = library.sentence()
+COUNTERS = (
+    "calls", "hits", "misses", "aborts", "relaxations", "generated", "bypassed", "retired", "profiled", "passed",
+    "graphs",
+)  # fmt: skip
+STAGES = ("profiling", "generating", "optimising", "compiling", "running")
+
+
+def _reason(code: types.CodeType | None = None) -> dict[str, Any]:
+    """In the form of those that graphs have; there is no page of its code."""
+    file, line = (code.co_filename, code.co_firstlineno) if code else ("", 0)
+    return {"code": "no_library", "sentence": SENTENCE, "file": file, "line": line, "count": 1}
 
 
 class Function:
@@ -55,8 +66,19 @@ class Function:
         return ""
 
     def stats(self) -> dict[str, Any]:
-        name = getattr(self, "__qualname__", repr(self.__wrapped__))
-        return {"name": name, "state": "imperative", "reasons": [SENTENCE]}
+        """What programs read of the compiled one's: here all of it is nothing."""
+        code = getattr(self.__wrapped__, "__code__", None)
+        return {
+            "name": getattr(self, "__qualname__", repr(self.__wrapped__)),
+            "file": code.co_filename if code else "",
+            "line": code.co_firstlineno if code else 0,
+            "state": "imperative",
+            **dict.fromkeys(COUNTERS, 0),
+            "speed": None,
+            "compiling": False,
+            "milliseconds": dict.fromkeys(STAGES, 0.0),
+            "reasons": [_reason(code)],
+        }
 
 
 class Region:
@@ -91,7 +113,7 @@ def stats(f: Any = None) -> dict[str, Any]:
     """Nothing was counted; the sentence is the reason."""
     if isinstance(f, Function):
         return f.stats()
-    return {"functions": [], "seconds_until_first_graph": None, "reasons": [SENTENCE]}
+    return {"functions": [], "seconds_until_first_graph": None, "reasons": [_reason()]}
 
 
 def report(f: Any, file: str | os.PathLike[str]) -> None:

@@ -38,7 +38,12 @@ def to_the_bit(x):
 
 
 def nearly(x):
-    return torch.softmax(torch.tanh(x * 2).float() * 3, -1).double(), torch.erf(x * 2).sum(0), (x * 2).sqrt(), (rows * 1.5).sqrt().sum(-1)
+    return (
+        torch.softmax(torch.tanh(x * 2).float() * 3, -1).double(),
+        torch.erf(x * 2).sum(0),
+        (x * 2).sqrt(),
+        (rows * 1.5).sqrt().sum(-1),
+    )
 
 
 def training(convert):

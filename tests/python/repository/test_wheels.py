@@ -73,6 +73,25 @@ def test_a_wheel_without_libraries_is_refused(tmp_path):
     assert done.returncode == 1 and done.stderr == "a.whl:\nno library\n"
 
 
+def test_a_wheel_without_libraries_is_for_everybody(wheels, tmp_path):
+    for name, text in {
+        "torchjanus/__init__.py": "",
+        "torchjanus/libraries/a.so": "",
+        "torchjanus-0.1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: torchjanus\nVersion: 0.1.0\n",
+        "torchjanus-0.1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: cp311-cp311-any\n",
+    }.items():
+        (tmp_path / "files" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "files" / name).write_text(text)
+    pack = [sys.executable, "-m", "wheel", "pack", f"--dest-dir={tmp_path}", tmp_path / "files"]
+    subprocess.run(pack, check=True)
+    made = wheels.without_libraries(next(tmp_path.glob("*.whl")), tmp_path)
+    assert made.name == "torchjanus-0.1.0-py3-none-any.whl"
+    with zipfile.ZipFile(made) as opened:
+        names = [name for name in opened.namelist() if "dist-info" not in name]
+        assert names == ["torchjanus/__init__.py"]
+        assert "Root-Is-Purelib: true" in opened.read("torchjanus-0.1.0.dist-info/WHEEL").decode()
+
+
 def test_libraries_show_only_our_own_names(wheels):
     for library in LIBRARIES:
         shown = wheels.Library.read(library).shown

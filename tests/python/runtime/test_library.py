@@ -1,5 +1,6 @@
 """Which compiled library is taken, and what a program does where none fits: all that it does without torchjanus."""
 
+import ast
 import os
 import platform
 import re
@@ -45,7 +46,10 @@ USES = """
         torchjanus.fetch(torch.ones(1), lambda x: print("fetched", x.item()))
     torchjanus.synchronize()
     assert double.graph() == torchjanus.graph(double) == ""
-    assert double.stats()["state"] == "imperative" and torchjanus.stats()["functions"] == []
+    stats = double.stats()
+    assert stats["state"] == "imperative" and stats["hits"] == stats["milliseconds"]["running"] == 0
+    assert [each["code"] for each in stats["reasons"] + torchjanus.stats()["reasons"]] == ["no_library"] * 2
+    assert stats["line"] == stats["reasons"][0]["line"] == 4 and torchjanus.stats()["functions"] == []
     with torchjanus.trace("trace.json"):
         torchjanus.report(double, "page.html")
     for wrong in (int, 3):
@@ -107,6 +111,21 @@ def test_where_none_fits_a_program_runs_imperatively_with_one_warning(package):
     assert done.stderr.count(sentence) == done.stderr.count("Warning") == 1
     assert "program.py:2: RuntimeWarning: " in done.stderr
     assert sentence in (package.parents[1] / "page.html").read_text()
+
+
+def test_programs_find_the_counters_that_graphs_have():
+    def double(x):
+        return x * 2
+
+    there = torchjanus.function(double).stats()
+    module = ast.parse((PACKAGE / "imperative.py").read_text())
+    named = {
+        target.id: ast.literal_eval(node.value)
+        for node in module.body if isinstance(node, ast.Assign)
+        for target in node.targets if target.id in ("COUNTERS", "STAGES")
+    }  # fmt: skip
+    assert all(there[name] == 0 for name in named["COUNTERS"])
+    assert list(there["milliseconds"]) == list(named["STAGES"])
 
 
 def test_another_python_has_a_library_of_its_own(package):

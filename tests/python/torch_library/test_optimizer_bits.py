@@ -1,19 +1,12 @@
 """The updates of torch's optimizers by a graph are eager's to the last bit, so that processes which share a training
 stay equal whenever each of them begins to run graphs."""
 
-import os
-
 import pytest
 import torch.distributed
 
 import torch
 import torchjanus
 from torch import nn
-
-pytestmark = pytest.mark.skipif(
-    os.environ.get("TORCHJANUS_INSTRUCTIONS") == "baseline",
-    reason="takes the processor's roots, not eager's",
-)
 
 needs_groups = pytest.mark.skipif(
     not torch.distributed.is_available(), reason="no torch.distributed"
