@@ -14,12 +14,11 @@ endif()
 
 function(janus_link_for_old_linux target)
   if(TORCHJANUS_OLD_LINUX)
-    set(folders ${TORCHJANUS_OLD_LINUX}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} ${TORCHJANUS_OLD_LINUX}/lib/${CMAKE_LIBRARY_ARCHITECTURE})
-    list(TRANSFORM folders PREPEND -L OUTPUT_VARIABLE searched)
-    list(GET folders 0 newer)
+    set(libraries ${TORCHJANUS_OLD_LINUX}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:janus_old_linux>)
     target_link_options(${target} BEFORE PRIVATE
-      --sysroot=${TORCHJANUS_OLD_LINUX} --gcc-install-dir=${compiler_libraries} ${searched}
-      -nostdlib++ ${newer}/libstdc++.so.6 ${static_cxx_library} -lpthread -ldl)
+      --sysroot=${TORCHJANUS_OLD_LINUX} --gcc-install-dir=${compiler_libraries}
+      -L${libraries} -L${TORCHJANUS_OLD_LINUX}/lib/${CMAKE_LIBRARY_ARCHITECTURE}
+      -nostdlib++ ${libraries}/libstdc++.so.6 ${static_cxx_library} -lpthread -ldl)
   endif()
 endfunction()

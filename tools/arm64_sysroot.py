@@ -18,7 +18,6 @@ PACKAGES = [
 
 def main() -> None:
     sysroot = Path(sys.argv[1]).resolve()
-    sysroot.parent.mkdir(parents=True, exist_ok=True)
     unpack(PACKAGES, sysroot, architecture="arm64")
     (sysroot / "ready").touch()
 

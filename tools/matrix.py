@@ -26,6 +26,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from unpacked_packages import DEBIAN, UBUNTU, keyring
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 PAGE = CHECKOUT / "docs" / "versions.md"
 README = CHECKOUT / "README.md"
@@ -41,31 +43,30 @@ INCLUDED = "python3,python3-venv,python3-dev,ca-certificates,make,git,procps"
 @dataclass(frozen=True)
 class Distribution:
     mirror: str
-    keyring: str
     components: tuple[str, ...] = ("main",)
     suites: tuple[str, ...] = ("{release}",)
     script: str = ""  # debootstrap's, for releases that it does not know
 
     def set_up(self, release: str, folder: Path) -> None:
-        keyring = Path("/usr/share/keyrings") / self.keyring
-        checked = f"--keyring={keyring}" if keyring.exists() else "--no-check-gpg"
         script = [f"/usr/share/debootstrap/scripts/{self.script}"] if self.script else []
         _run(
-            "debootstrap", "--variant=minbase", checked, f"--components={','.join(self.components)}",
-            f"--include={INCLUDED}", release, str(folder), self.mirror, *script,
+            "debootstrap", "--variant=minbase", f"--keyring={keyring(self.mirror)}",
+            f"--components={','.join(self.components)}", f"--include={INCLUDED}",
+            release, str(folder), self.mirror, *script,
         )  # fmt: skip
         suites = (suite.format(release=release) for suite in self.suites)
         lines = (f"deb {self.mirror} {each} {' '.join(self.components)}\n" for each in suites)
         (folder / "etc" / "apt" / "sources.list").write_text("".join(lines))
 
 
-DEBIAN = Distribution("http://deb.debian.org/debian", "debian-archive-keyring.gpg")
+OF_DEBIAN = Distribution(DEBIAN)
 # Its updates have LLVM 19.
-UBUNTU = Distribution(
-    "http://archive.ubuntu.com/ubuntu", "ubuntu-archive-keyring.gpg", ("main", "universe"),
-    ("{release}", "{release}-updates"), "gutsy",
-)  # fmt: skip
-OF_UBUNTU = ("noble",)
+OF_UBUNTU = Distribution(UBUNTU, ("main", "universe"), ("{release}", "{release}-updates"), "gutsy")
+UBUNTUS = ("noble",)
+
+
+def distribution_of(release: str) -> Distribution:
+    return OF_UBUNTU if release in UBUNTUS else OF_DEBIAN
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,7 @@ class Root:
     def set_up(self) -> None:
         if not (self.folder / "usr" / "bin" / "python3").exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            distribution = UBUNTU if self.pair.release in OF_UBUNTU else DEBIAN
-            distribution.set_up(self.pair.release, self.folder)
+            distribution_of(self.pair.release).set_up(self.pair.release, self.folder)
         # The network as this machine reaches it.
         for file in ("resolv.conf", "hosts", "pip.conf", "ssl/certs/ca-certificates.crt"):
             if (Path("/etc") / file).exists():

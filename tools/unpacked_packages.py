@@ -6,6 +6,25 @@ import shutil
 import subprocess
 from pathlib import Path
 
+FETCHED = Path(__file__).resolve().parent.parent / "build" / "fetched"
+DEBIAN, UBUNTU = "http://deb.debian.org/debian", "http://archive.ubuntu.com/ubuntu"
+KEYS = Path("/usr/share/keyrings")
+
+
+def packages(archive: str, suite: str, names: list[str]) -> Path:
+    """A folder below FETCHED with the files of the packages, which the archive's owner has signed."""
+    folder = FETCHED / f"{suite}-{'-'.join(names)}"
+    unpack(names, folder, source=f"deb [signed-by={keyring(archive)}] {archive} {suite} main")
+    return folder
+
+
+def keyring(archive: str) -> Path:
+    """The keys of the archive's owner. Ubuntu's are in a package of Debian's, from trixie on."""
+    if archive == UBUNTU:
+        unpacked = packages(DEBIAN, "trixie", ["ubuntu-keyring"])
+        return unpacked / KEYS.relative_to("/") / "ubuntu-archive-keyring.gpg"
+    return KEYS / "debian-archive-keyring.gpg"
+
 
 def unpack(
     names: list[str], folder: Path, *, architecture: str = "amd64", source: str | None = None
@@ -15,6 +34,7 @@ def unpack(
         return
     scratch = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
     for package in _download(names, scratch / "apt", architecture, source):
         subprocess.run(["dpkg-deb", "--extract", package, scratch / "files"], check=True)
     _turn_inwards(scratch / "files")

@@ -26,20 +26,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from unpacked_packages import unpack
+from matrix import PAIRS, distribution_of
+from unpacked_packages import FETCHED, UBUNTU, packages
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-FETCHED = CHECKOUT / "build" / "fetched"
-DEBIAN, UBUNTU = "http://deb.debian.org/debian", "http://archive.ubuntu.com/ubuntu"
-KEYS = Path("/usr/share/keyrings")
-# Where the headers of each Python come from; none for the Python that runs.
-PYTHONS = {
-    "3.11": (DEBIAN, "bookworm"),
-    "3.12": (UBUNTU, "noble"),
-    "3.13": (DEBIAN, "trixie"),
-    "3.14": (DEBIAN, "sid"),
-}
-TORCHES = ["2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"]
+# What the matrix tries: the release that has each Python, from where its headers come; the torches.
+PYTHONS = {pair.python: pair.release for pair in PAIRS}
+TORCHES = sorted({pair.torch for pair in PAIRS}, key=lambda torch: [*map(int, torch.split("."))])
 TORCH_FILES = re.compile(
     r"torch/(version\.py|include/.*|lib/(libc10|libtorch_cpu|libtorch_python)\.so)"
 )
@@ -56,22 +49,13 @@ LARGEST = 40e6  # bytes
 
 
 # --- fetching -------------------------------------------------------------------------------------------
-def packages(archive: str, suite: str, names: list[str]) -> Path:
-    """A folder with the files of the packages, which the archive's owner has signed."""
-    folder = FETCHED / f"{suite}-{'-'.join(names)}"
-    keys = KEYS / "debian-archive-keyring.gpg"
-    if archive == UBUNTU:  # whose keys Debian has in a package, from trixie on
-        folder_of_keys = packages(DEBIAN, "trixie", ["ubuntu-keyring"])
-        keys = folder_of_keys / KEYS.relative_to("/") / "ubuntu-archive-keyring.gpg"
-    unpack(names, folder, source=f"deb [signed-by={keys}] {archive} {suite} main")
-    return folder
-
-
 def python_headers(version: str) -> list[Path]:
     """The folders of its headers, and none for the Python that runs."""
     if version == ".".join(platform.python_version_tuple()[:2]):
         return []
-    include = packages(*PYTHONS[version], [f"libpython{version}-dev"]) / "usr" / "include"
+    release = PYTHONS[version]
+    package = packages(distribution_of(release).mirror, release, [f"libpython{version}-dev"])
+    include = package / "usr" / "include"
     return [include / f"python{version}", include]
 
 

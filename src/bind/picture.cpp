@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/printable.h"
 #include "bind/snapshot.h"
 #include "execute/program/picture.h"
 #include "graph/annotated_text.h"
@@ -38,10 +37,7 @@ class Files {
   }
   nb::object operator[](const std::string& file) {
     nb::object& name = names_[file];
-    if (!name.is_valid()) {
-      const std::string shown = printable(file);
-      name = nb::str(shown.data(), shown.size());
-    }
+    if (!name.is_valid()) name = text(file);
     return name;
   }
 

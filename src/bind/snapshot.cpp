@@ -13,14 +13,15 @@
 namespace nb = nanobind;
 
 namespace janus::bind {
-namespace {
-
-using speculate::Dispatcher;
 
 nb::str text(const std::string& string) {
   const std::string shown = printable(string);
   return nb::str(shown.data(), shown.size());
 }
+
+namespace {
+
+using speculate::Dispatcher;
 
 const char* name_of(Dispatcher::State state) {
   switch (state) {

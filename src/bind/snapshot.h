@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
 #include <vector>
 
 #include "bind/co_execution.h"
@@ -11,6 +12,9 @@
 #include "speculate/dispatch.h"
 
 namespace janus::bind {
+
+/// The text as reports have it: also names of files that are no UTF-8 (printable.h).
+nanobind::str text(const std::string& string);
 
 /// Adds what became of the calls, each count by its name.
 void add_counters(nanobind::dict& dict, const speculate::Counters& counters);

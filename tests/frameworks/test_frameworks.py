@@ -5,13 +5,10 @@
 
 import ast
 import importlib.util
-import sys
 from pathlib import Path
 
+import frameworks
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-import frameworks  # noqa: E402
 
 
 def missing(program: Path) -> list[str]:

@@ -1,11 +1,11 @@
 """tools/matrix.py: what it keeps of each pair of Python and torch, and the tables of it. No root is set up here."""
 
-import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import matrix as tool
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -14,10 +14,6 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 @pytest.fixture
 def matrix(monkeypatch, tmp_path):
     """The tool with files of its own, at a commit that is called here."""
-    spec = importlib.util.spec_from_file_location("matrix", CHECKOUT / "tools" / "matrix.py")
-    tool = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "matrix", tool)
-    spec.loader.exec_module(tool)
     for name, file in (("PAGE", "page.md"), ("README", "readme.md"), ("RESULTS", "results.json")):
         monkeypatch.setattr(tool, name, tmp_path / file)
     for file in (tool.PAGE, tool.README):
@@ -92,11 +88,12 @@ def test_what_was_tried_is_not_tried_again(matrix, monkeypatch, tmp_path, capsys
 def test_a_root_may_be_another_distribution(matrix, monkeypatch, tmp_path):
     lines = []
     monkeypatch.setattr(matrix, "_run", lambda *command: lines.append(command))
+    monkeypatch.setattr(matrix, "keyring", lambda mirror: f"keys of {mirror}")
     (tmp_path / "etc" / "apt").mkdir(parents=True)
     sources = tmp_path / "etc" / "apt" / "sources.list"
-    matrix.DEBIAN.set_up("trixie", tmp_path)
+    matrix.distribution_of("trixie").set_up("trixie", tmp_path)
     assert sources.read_text() == "deb http://deb.debian.org/debian trixie main\n"
-    matrix.UBUNTU.set_up("noble", tmp_path)
+    matrix.distribution_of("noble").set_up("noble", tmp_path)
     assert sources.read_text() == "".join(
         f"deb http://archive.ubuntu.com/ubuntu {suite} main universe\n"
         for suite in ("noble", "noble-updates")
@@ -105,6 +102,7 @@ def test_a_root_may_be_another_distribution(matrix, monkeypatch, tmp_path):
     assert lines[0][-3:] == ("trixie", str(tmp_path), "http://deb.debian.org/debian")
     assert lines[1][-1] == "/usr/share/debootstrap/scripts/gutsy"
     assert "--components=main,universe" in lines[1]
+    assert "--keyring=keys of http://archive.ubuntu.com/ubuntu" in lines[1]
 
 
 def test_an_unknown_pair_is_named(matrix):
@@ -133,10 +131,6 @@ def test_changed_files_are_copied_and_others_stay(matrix, tmp_path, monkeypatch)
 
 
 def test_the_checkouts_tables_are_made_of_its_results():
-    spec = importlib.util.spec_from_file_location("matrix", CHECKOUT / "tools" / "matrix.py")
-    tool = importlib.util.module_from_spec(spec)
-    sys.modules["matrix"] = tool
-    spec.loader.exec_module(tool)
     results = json.loads(tool.RESULTS.read_text())
     assert tool.table(results) in tool.PAGE.read_text()
     assert tool.grid(results) in tool.README.read_text()

@@ -1,6 +1,5 @@
 """tools/wheels.py: what it finds wrong with a wheel, and what the libraries of this build show."""
 
-import importlib.util
 import subprocess
 import sys
 import sysconfig
@@ -8,7 +7,7 @@ import zipfile
 from collections import Counter
 from pathlib import Path
 
-import pytest
+import wheels
 
 import torchjanus
 
@@ -16,19 +15,6 @@ TOOL = Path(__file__).resolve().parents[3] / "tools" / "wheels.py"
 MODULE = Path(torchjanus._core.__file__)
 CORE = MODULE.parents[1] / f"libtorchjanus{sysconfig.get_config_var('EXT_SUFFIX')}"
 LIBRARIES = (CORE.resolve(), MODULE.resolve())
-
-
-@pytest.fixture(scope="module")
-def wheels():
-    spec = importlib.util.spec_from_file_location("wheels", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["wheels"] = module  # as dataclasses look there
-    sys.path.insert(0, str(TOOL.parent))
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(TOOL.parent))
-    return module
 
 
 def faults(tmp_path, text, *options):
@@ -73,7 +59,7 @@ def test_a_wheel_without_libraries_is_refused(tmp_path):
     assert done.returncode == 1 and done.stderr == "a.whl:\nno library\n"
 
 
-def test_a_wheel_without_libraries_is_for_everybody(wheels, tmp_path):
+def test_a_wheel_without_libraries_is_for_everybody(tmp_path):
     for name, text in {
         "torchjanus/__init__.py": "",
         "torchjanus/libraries/a.so": "",
@@ -92,13 +78,13 @@ def test_a_wheel_without_libraries_is_for_everybody(wheels, tmp_path):
         assert "Root-Is-Purelib: true" in opened.read("torchjanus-0.1.0.dist-info/WHEEL").decode()
 
 
-def test_libraries_show_only_our_own_names(wheels):
+def test_libraries_show_only_our_own_names():
     for library in LIBRARIES:
         shown = wheels.Library.read(library).shown
         assert shown and [each for each in shown if not wheels.OWN.fullmatch(each)] == []
 
 
-def test_state_is_in_one_library(wheels):
+def test_state_is_in_one_library():
     """A variable that two libraries have is there once only if both show it: then one of them takes the other's."""
     hidden = [
         name
