@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 #include <unordered_set>
+#include <vector>
 
 #include "python/next_event.h"
 #include "python/object.h"
@@ -33,34 +34,58 @@ int on_event(PyObject* /*unused*/, PyFrameObject* frame, int /*event*/, PyObject
 void watch_other_threads() {
   PyThreadState* const mine = PyThreadState_Get();
   visitors().insert(PyThreadState_GetID(mine));
+  std::vector<PyThreadState*> found;
   PyThreadState* each = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
   for (; each != nullptr; each = PyThreadState_Next(each)) {
     while (!python::is_filled_in(each)) std::this_thread::yield();
-    if (each->c_profilefunc == nullptr && visitors().insert(PyThreadState_GetID(each)).second &&
-        python::call_at_next_event(each, on_event) < 0)
-      PyErr_Clear();
+    if (each->c_profilefunc == nullptr && visitors().insert(PyThreadState_GetID(each)).second)
+      found.push_back(each);
   }
+  python::call_at_next_event(found, on_event);
 }
 
 // ---- New threads ------------------------------------------------------------------------------
 
+/// CPython's own functions.
 PyCFunction start_thread = nullptr;
+PyCFunctionWithKeywords start_joinable_thread = nullptr;
 
-/// `_thread.start_new_thread`. The new thread waits for Python's lock until this returns.
-PyObject* start_watched_thread(PyObject* self, PyObject* arguments) {
-  PyObject* const number = start_thread(self, arguments);
-  if (number != nullptr && has_visits()) watch_other_threads();
-  return number;
+/// The new thread waits for Python's lock until this returns.
+PyObject* watched(PyObject* started) {
+  if (started != nullptr && has_visits()) watch_other_threads();
+  return started;
 }
 
+PyObject* start_watched_thread(PyObject* self, PyObject* arguments) {
+  return watched(start_thread(self, arguments));
+}
+
+PyObject* start_watched_joinable_thread(PyObject* self, PyObject* arguments, PyObject* named) {
+  return watched(start_joinable_thread(self, arguments, named));
+}
+
+/// Puts a function in the place of a function of the module `_thread`, if that is there and has
+/// these flags. What is there now.
+template <typename Function>
+Function replace(const char* name, int flags, Function function) {
+  const python::Object module = python::check(PyImport_ImportModule("_thread"));
+  if (PyObject_HasAttrString(module.get(), name) == 0) return nullptr;
+  const python::Object found = python::check(PyObject_GetAttrString(module.get(), name));
+  if (!PyCFunction_Check(found.get())) return nullptr;
+  PyMethodDef* const definition = reinterpret_cast<PyCFunctionObject*>(found.get())->m_ml;
+  if (definition->ml_flags != flags) return nullptr;
+  const auto before = reinterpret_cast<void*>(definition->ml_meth);
+  definition->ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+  return reinterpret_cast<Function>(before);
+}
+
+/// `threading.Thread` starts joinable threads since Python 3.13.
 void watch_new_threads() {
   if (start_thread != nullptr) return;
-  const python::Object start = python::import_attribute("_thread", "start_new_thread");
-  if (!PyCFunction_Check(start.get())) return;
-  PyMethodDef* const definition = reinterpret_cast<PyCFunctionObject*>(start.get())->m_ml;
-  if (definition->ml_flags != METH_VARARGS) return;
-  start_thread = definition->ml_meth;
-  definition->ml_meth = start_watched_thread;
+  start_thread = replace<PyCFunction>("start_new_thread", METH_VARARGS, start_watched_thread);
+  replace<PyCFunction>("start_new", METH_VARARGS, start_watched_thread);  // its older name
+  start_joinable_thread = replace<PyCFunctionWithKeywords>(
+      "start_joinable_thread", METH_VARARGS | METH_KEYWORDS, start_watched_joinable_thread);
 }
 
 }  // namespace

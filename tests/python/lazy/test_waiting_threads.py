@@ -47,7 +47,6 @@ def read_by_another_thread(wait, around):
     return read[0].detach(), is_pending
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="no event comes before their next call")
 @pytest.mark.parametrize("wait", [in_a_with, behind_a_call, in_the_same_line])
 def test_a_thread_that_waits(wait):
     expected, _ = read_by_another_thread(wait, contextlib.nullcontext)
