@@ -4,7 +4,9 @@ import contextlib
 import json
 import multiprocessing.util
 import os
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from . import _core, at_end, text_report
@@ -29,7 +31,9 @@ class StatsFiles:
             self._write_at_exit()
 
     def _note_fork(self) -> None:
-        self.parent, self.process = self.process, os.getpid()
+        if not _forks_for_another(sys._getframe(1)):
+            self.parent = self.process
+        self.process = os.getpid()
         self.calls_before = _calls()
 
     def _write_at_exit(self) -> None:
@@ -71,6 +75,15 @@ class StatsFiles:
 
     def _of(self, process: int) -> Path:
         return self.file.with_name(f"{self.file.name}.{process}")
+
+
+def _forks_for_another(caller: FrameType) -> bool:
+    """Whether this process is a fork server: its children are those of the process that it serves.
+
+    It has loaded the program, and so has counters, since Python 3.14.
+    """
+    server = sys.modules.get("multiprocessing.forkserver")
+    return server is not None and caller.f_code is server.main.__code__
 
 
 def _calls() -> int:
