@@ -80,6 +80,7 @@ constexpr std::string_view kFull[] = {
     "linalg_inv_ex",
     "linalg_lstsq",
     "linalg_matrix_rank",
+    "linalg_matrix_sqrth",  // since torch 2.15
     "linalg_qr",
     "linalg_solve",
     "linalg_svd",
