@@ -60,9 +60,10 @@ test-instruction-sets: build
 smoke: build
 	$(BIN)/python tools/smoke.py
 
-# Other versions of Python and torch, in roots of Debian and Ubuntu; docs/versions.md and the README's table. Needs root.
-matrix:
-	$(PYTHON) tools/matrix.py $(ARGS)
+# The wheels with other versions of Python and torch, in roots of Debian and Ubuntu; docs/versions.md and the README's
+# table. Needs root and debootstrap.
+matrix: environment
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/matrix.py $(ARGS)
 
 lint: environment
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -54,3 +54,7 @@ foreach(torch IN LISTS janus_torches)
   janus_link_library(_core-${torch})
   install(TARGETS _core-${torch} LIBRARY DESTINATION torchjanus/libraries/torch-${torch})
 endforeach()
+
+# What is installed, and nothing else.
+list(TRANSFORM janus_torches PREPEND _core- OUTPUT_VARIABLE modules)
+add_custom_target(libraries DEPENDS janus ${modules})

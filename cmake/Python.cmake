@@ -1,13 +1,30 @@
-# The Python that libraries are made for: the one that runs, or another of which only the headers are there, so that
-# wheels for all are built on one machine.
+# The Python that libraries are made for: the one that runs, or another of which only the headers and the shared library
+# are there, so that wheels for all, and their tests, are built on one machine.
 find_package(Python REQUIRED COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.Embed)
 set(TORCHJANUS_PYTHON_HEADERS "" CACHE STRING "Folders of the headers of another Python, that of Python.h first")
+set(TORCHJANUS_PYTHON_LIBRARY "" CACHE FILEPATH "Its shared library, for tests with an interpreter inside")
+add_library(janus_cpython INTERFACE)
+add_library(janus_interpreter INTERFACE)  # for programs; an extension module finds it in the process
 if(TORCHJANUS_PYTHON_HEADERS)
   list(GET TORCHJANUS_PYTHON_HEADERS 0 folder)
   file(STRINGS ${folder}/patchlevel.h version REGEX "#define PY_VERSION ")
   string(REGEX REPLACE ".*\"([0-9]+)\\.([0-9]+).*" "cpython-\\1\\2-${CMAKE_LIBRARY_ARCHITECTURE}" Python_SOABI "${version}")
-  set(Python_INCLUDE_DIRS ${TORCHJANUS_PYTHON_HEADERS})
-  set(Python_Development.Embed_FOUND OFF)
+  # In each build at the same place, so that the compiler's cache has what includes none of them for all Pythons.
+  set(Python_INCLUDE_DIRS "")
+  foreach(folder IN LISTS TORCHJANUS_PYTHON_HEADERS)
+    list(LENGTH Python_INCLUDE_DIRS number)
+    set(link ${CMAKE_BINARY_DIR}/python-headers-${number})
+    file(CREATE_LINK ${folder} ${link} SYMBOLIC)
+    list(APPEND Python_INCLUDE_DIRS ${link})
+  endforeach()
+  set(Python_EXECUTABLE_OF_TESTS /usr/bin/python3)
+  # It was made for a newer C library than this machine's.
+  target_link_libraries(janus_interpreter INTERFACE ${TORCHJANUS_PYTHON_LIBRARY} -Wl,--allow-shlib-undefined)
+  set(Python_Development.Embed_FOUND ${TORCHJANUS_PYTHON_LIBRARY})
+else()
+  set(Python_EXECUTABLE_OF_TESTS ${Python_EXECUTABLE})
+  if(Python_Development.Embed_FOUND)
+    target_link_libraries(janus_interpreter INTERFACE Python::Python)
+  endif()
 endif()
-add_library(janus_cpython INTERFACE)
 target_include_directories(janus_cpython SYSTEM INTERFACE ${Python_INCLUDE_DIRS})

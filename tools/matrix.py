@@ -1,19 +1,21 @@
-"""Builds and tests torchjanus with other versions of Python and torch, in roots of their own.
+"""Tests the wheels of this checkout with each Python and torch, in roots of their own.
 
     python3 tools/matrix.py                             each pair of PAIRS that this commit was not tried with yet
     python3 tools/matrix.py 3.13x2.13.0 --again         this pair, in any case
-    python3 tools/matrix.py 3.13x2.13.0 --tests smoke   not the whole suite, but tools/smoke.py
+    python3 tools/matrix.py 3.13x2.15.0 --tests smoke   not the whole suite, but tools/smoke.py
     python3 tools/matrix.py --page                      runs nothing, writes the tables
 
 A root is a folder below --roots for each release of Debian or Ubuntu, made by debootstrap: this needs to be run as
-root, on Debian. The files of this checkout are copied to it, once for each torch and changed ones only, and
-`make build` and the tests run there as on any machine. So a run that was interrupted goes on where it was. What a
-pair showed is kept in docs/versions.json, of which the tables in docs/versions.md and in the README are made.
+root, on Debian. The wheel of a Python is built on this machine (tools/wheels.py), and what its tests need beside it.
+A pair gets a new virtual environment in the root, with torch from PyPI and the wheel, and a copy of this checkout's
+files for the tests; the package in that is not imported. What a pair showed is kept in docs/versions.json, of which
+the tables in docs/versions.md and in the README are made; so a run that was interrupted goes on with what is left.
 """
 
 import argparse
 import dataclasses
 import datetime
+import functools
 import json
 import os
 import re
@@ -26,7 +28,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from unpacked_packages import DEBIAN, UBUNTU, keyring
+import wheels
+from unpacked_packages import UBUNTU, keyring
+from versions import PAIRS, TORCHES, Pair, archive_of
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PAGE = CHECKOUT / "docs" / "versions.md"
@@ -37,60 +41,8 @@ HEAD = """\
 | Python | torch | release | tests | passed | failed | skipped | commit | date |
 |---|---|---|---|--:|--:|--:|---|---|
 """
-INCLUDED = "python3,python3-venv,python3-dev,ca-certificates,make,git,procps"
-
-
-@dataclass(frozen=True)
-class Distribution:
-    mirror: str
-    components: tuple[str, ...] = ("main",)
-    suites: tuple[str, ...] = ("{release}",)
-    script: str = ""  # debootstrap's, for releases that it does not know
-
-    def set_up(self, release: str, folder: Path) -> None:
-        script = [f"/usr/share/debootstrap/scripts/{self.script}"] if self.script else []
-        _run(
-            "debootstrap", "--variant=minbase", f"--keyring={keyring(self.mirror)}",
-            f"--components={','.join(self.components)}", f"--include={INCLUDED}",
-            release, str(folder), self.mirror, *script,
-        )  # fmt: skip
-        suites = (suite.format(release=release) for suite in self.suites)
-        lines = (f"deb {self.mirror} {each} {' '.join(self.components)}\n" for each in suites)
-        (folder / "etc" / "apt" / "sources.list").write_text("".join(lines))
-
-
-OF_DEBIAN = Distribution(DEBIAN)
-# Its updates have LLVM 19.
-OF_UBUNTU = Distribution(UBUNTU, ("main", "universe"), ("{release}", "{release}-updates"), "gutsy")
-UBUNTUS = ("noble",)
-
-
-def distribution_of(release: str) -> Distribution:
-    return OF_UBUNTU if release in UBUNTUS else OF_DEBIAN
-
-
-@dataclass(frozen=True)
-class Pair:
-    python: str
-    torch: str
-    release: str
-    tests: str
-
-    def __str__(self) -> str:
-        return f"{self.python}x{self.torch}"
-
-
-PAIRS = [
-    Pair("3.11", "2.11.0", "bookworm", "smoke"),
-    Pair("3.11", "2.12.1", "bookworm", "smoke"),
-    Pair("3.11", "2.13.0", "bookworm", "whole"),
-    Pair("3.11", "2.14.1", "bookworm", "smoke"),
-    Pair("3.11", "2.15.0", "bookworm", "smoke"),
-    Pair("3.12", "2.11.0", "noble", "smoke"),
-    Pair("3.13", "2.13.0", "trixie", "smoke"),
-    Pair("3.13", "2.15.0", "trixie", "whole"),
-    Pair("3.14", "2.15.0", "sid", "whole"),
-]
+# python3-dev has the shared library; some tests compile, and train.
+INCLUDED = "python3,python3-venv,python3-dev,ca-certificates,git,g++,dataset-fashion-mnist"
 
 
 @dataclass
@@ -106,64 +58,54 @@ class Counts:
 
 
 class Root:
-    """A system of its own with a checkout in which one pair is built and tested."""
+    """A system of its own, in which the wheel of a pair's Python is tested with the pair's torch."""
 
-    def __init__(self, folder: Path, pair: Pair) -> None:
-        self.folder, self.pair = folder, pair
-        self.checkout = folder / f"checkout-{pair.torch}"
+    def __init__(self, folder: Path, pair: Pair, keep: bool = False) -> None:
+        """`keep`: the environment stays, to look into what failed."""
+        self.folder, self.pair, self.keep = folder, pair, keep
+        self.checkout, self.environment = folder / "checkout", folder / "environment"
 
     def set_up(self) -> None:
         if not (self.folder / "usr" / "bin" / "python3").exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            distribution_of(self.pair.release).set_up(self.pair.release, self.folder)
+            bootstrap(self.pair.release, self.folder)
         # The network as this machine reaches it.
         for file in ("resolv.conf", "hosts", "pip.conf", "ssl/certs/ca-certificates.crt"):
             if (Path("/etc") / file).exists():
                 shutil.copy(Path("/etc") / file, self.folder / "etc" / file)
-        # A mirror may stand still for longer than the lists are valid.
-        old_lists = self.folder / "etc" / "apt" / "apt.conf.d" / "old-lists"
-        old_lists.write_text('Acquire::Check-Valid-Until "false";\n')
         self._copy_checkout()
 
     def _copy_checkout(self) -> None:
-        """Files that are the same stay as they are, and so does what was built of them."""
-        listed = _output("git", "-C", str(CHECKOUT), "ls-files", "-z").split("\0")
-        names = {name for name in listed if name and (CHECKOUT / name).exists()}
-        before = self.checkout / "files of the checkout"
-        for name in set(before.read_text().splitlines() if before.exists() else ()) - names:
-            (self.checkout / name).unlink(missing_ok=True)
-        for name in names:
-            source, target = CHECKOUT / name, self.checkout / name
-            if not target.exists() or source.read_bytes() != target.read_bytes():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(source, target)
-        before.write_text("\n".join(sorted(names)))
+        """Its files; what is imported is what is installed, as Python does not look here first."""
+        shutil.rmtree(self.checkout, ignore_errors=True)
+        for name in _output("git", "-C", str(CHECKOUT), "ls-files", "-z").split("\0"):
+            if name and (CHECKOUT / name).exists():
+                (self.checkout / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(CHECKOUT / name, self.checkout / name)
 
     @contextmanager
     def mounted(self) -> Iterator[None]:
-        """With this machine's devices, and the cache of what was compiled."""
-        cache = Path(_output("ccache", "-k", "cache_dir").strip() or "/root/.cache/ccache")
-        places = {"/proc": "proc", "/dev": "dev", str(cache): "root/.cache/ccache"}
+        """With this machine's devices. The environment is removed at the end: torch brings along CUDA, 5 GB."""
         mounted: list[Path] = []
         try:
-            for source, name in places.items():
+            for name in ("proc", "dev"):
                 target = self.folder / name
-                target.mkdir(parents=True, exist_ok=True)
                 if not target.is_mount():
-                    _run("mount", "--bind", source, str(target))
+                    _run("mount", "--rbind", f"/{name}", str(target))
                     mounted.append(target)
             yield
         finally:
             for target in reversed(mounted):
                 subprocess.run(["umount", "--lazy", str(target)])
+            if not self.keep:
+                shutil.rmtree(self.environment, ignore_errors=True)
 
     def run(self, command: str, must_succeed: bool = True) -> str:
         """The command's output; it is shown while it runs."""
         environment = {
-            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8", "CI": "true",
-            "JOBS": str(os.cpu_count()),
+            "PATH": "/environment/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
+            "CI": "true", "JOBS": str(os.cpu_count()), "TORCHJANUS_BUILD": "/checkout/build",
         }  # fmt: skip
-        line = ["chroot", str(self.folder), "bash", "-c", f"cd /{self.checkout.name} && {command}"]
+        line = ["chroot", str(self.folder), "bash", "-c", f"cd /checkout && {command}"]
         output = ""
         with subprocess.Popen(
             line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -179,28 +121,36 @@ class Root:
     # --- testing ----------------------------------------------------------------------------------
 
     def test(self) -> Counts:
-        self.run(f"make build TORCH={self.pair.torch}")
-        return self.smoke() if self.pair.tests == "smoke" else self.ctest() + self.pytest()
+        self.install(wheel_of(self.pair.python))
+        return self.smoke() if self.pair.tests == "smoke" else self.programs() + self.pytest()
+
+    def install(self, wheel: Path) -> None:
+        shutil.copy(wheel, self.checkout)
+        packages = f"torch=={self.pair.torch} 'torchjanus[test] @ file:///checkout/{wheel.name}'"
+        self.run("python3 -m venv --clear /environment")
+        self.run(f"pip install --quiet --no-cache-dir {packages}")
 
     def smoke(self) -> Counts:
-        output = self.run(".venv/bin/python tools/smoke.py", must_succeed=False)
+        output = self.run("python tools/smoke.py", must_succeed=False)
         found = re.search(r"(\d+) passed, (\d+) failed", output)
         return Counts(int(found[1]), int(found[2])) if found else Counts(failed=1)
 
-    def ctest(self) -> Counts:
-        output = self.run(".venv/bin/ctest --test-dir build/dev -j $JOBS", must_succeed=False)
-        found = re.search(r"(\d+) tests failed out of (\d+)", output)
-        if found is None:
-            return Counts(failed=1)
-        return Counts(int(found[2]) - int(found[1]), int(found[1]))
+    def programs(self) -> Counts:
+        """The C++ tests that have an interpreter inside. What the others test does not know Python."""
+        built, total = wheels.build_folder(self.pair.python), Counts()
+        for file in wheels.build_tests(self.pair.python):
+            target = self.checkout / "build" / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(built / file, target)
+            if file.name.startswith("test_"):
+                command = f"TORCHJANUS_LOG=verify build/{file} --gtest_brief=1"
+                total += counted(self.run(command, must_succeed=False))
+        return total
 
     def pytest(self) -> Counts:
         result = self.checkout / "build" / "matrix.xml"
-        result.unlink(missing_ok=True)
-        self.run(
-            ".venv/bin/python -m pytest -n $JOBS --dist loadfile -W ignore --junitxml=build/matrix.xml",
-            must_succeed=False,
-        )
+        command = "pytest -n $JOBS --dist loadfile -W ignore --junitxml=build/matrix.xml"
+        self.run(command, must_succeed=False)
         if not result.exists():
             return Counts(failed=1)
         total = Counts()
@@ -210,6 +160,33 @@ class Root:
             )
             total += Counts(tests - failures - errors - skipped, failures + errors, skipped)
         return total
+
+
+def bootstrap(release: str, folder: Path) -> None:
+    archive = archive_of(release)
+    components, script = "main", []
+    if archive == UBUNTU:
+        # debootstrap of an older Debian does not know the release by name.
+        components, script = "main,universe", ["/usr/share/debootstrap/scripts/gutsy"]
+    folder.mkdir(parents=True, exist_ok=True)
+    _run(
+        "debootstrap", "--variant=minbase", f"--keyring={keyring(archive)}",
+        f"--components={components}", f"--include={INCLUDED}", release, str(folder), archive, *script,
+    )  # fmt: skip
+
+
+@functools.cache
+def wheel_of(python: str) -> Path:
+    return wheels.build(python, TORCHES, CHECKOUT / "dist")
+
+
+def counted(output: str) -> Counts:
+    """What a program of GoogleTest says at its end. One that says nothing has failed."""
+    passed, skipped, failed = (
+        int(found[1]) if (found := re.search(rf"\[  {name} +\] (\d+) test", output)) else 0
+        for name in ("PASSED", "SKIPPED", "FAILED")
+    )
+    return Counts(passed, failed, skipped) if passed + failed else Counts(failed=1)
 
 
 # --- what was found ---------------------------------------------------------------------------------
@@ -342,6 +319,7 @@ def main() -> int:
     parser.add_argument("--roots", type=Path, default=CHECKOUT / "build" / "roots")
     parser.add_argument("--tests", choices=("whole", "smoke"), help="default: as PAIRS says")
     parser.add_argument("--again", action="store_true", help="also what this commit was tried with")
+    parser.add_argument("--keep", action="store_true", help="the roots keep their environments")
     parser.add_argument("--page", action="store_true", help="run nothing, write the tables")
     arguments = parser.parse_args()
     failed = 0
@@ -349,7 +327,7 @@ def main() -> int:
         if is_known(pair, kept()) and not arguments.again:
             print(f"{pair}: this commit was tried already (--again tries it once more)")
             continue
-        root = Root(arguments.roots.resolve() / pair.release, pair)
+        root = Root(arguments.roots.resolve() / pair.release, pair, arguments.keep)
         root.set_up()
         with root.mounted():
             counts = root.test()

@@ -26,13 +26,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from matrix import PAIRS, distribution_of
 from unpacked_packages import FETCHED, UBUNTU, packages
+from versions import PYTHONS, TORCHES, archive_of
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-# What the matrix tries: the release that has each Python, from where its headers come; the torches.
-PYTHONS = {pair.python: pair.release for pair in PAIRS}
-TORCHES = sorted({pair.torch for pair in PAIRS}, key=lambda torch: [*map(int, torch.split("."))])
 TORCH_FILES = re.compile(
     r"torch/(version\.py|include/.*|lib/(libc10|libtorch_cpu|libtorch_python)\.so)"
 )
@@ -49,14 +46,19 @@ LARGEST = 40e6  # bytes
 
 
 # --- fetching -------------------------------------------------------------------------------------------
-def python_headers(version: str) -> list[Path]:
-    """The folders of its headers, and none for the Python that runs."""
+def python_definitions(version: str) -> dict[str, str]:
+    """Where the build finds its headers and its shared library: nothing to say of the Python that runs."""
     if version == ".".join(platform.python_version_tuple()[:2]):
-        return []
+        return {}
     release = PYTHONS[version]
-    package = packages(distribution_of(release).mirror, release, [f"libpython{version}-dev"])
+    names = [f"libpython{version}-dev", f"libpython{version}"]
+    package = packages(archive_of(release), release, names)
     include = package / "usr" / "include"
-    return [include / f"python{version}", include]
+    library = package / "usr" / "lib" / "x86_64-linux-gnu" / f"libpython{version}.so"
+    return {
+        "TORCHJANUS_PYTHON_HEADERS": f"{include / f'python{version}'};{include}",
+        "TORCHJANUS_PYTHON_LIBRARY": str(library),
+    }
 
 
 def torch_folder(version: str) -> Path:
@@ -78,6 +80,10 @@ def torch_folder(version: str) -> Path:
 
 
 # --- building -------------------------------------------------------------------------------------------
+def build_folder(python: str) -> Path:
+    return CHECKOUT / "build" / f"wheel-{python}"
+
+
 def build(python: str, torches: list[str], output: Path) -> Path:
     """A wheel of this checkout; its tag says which Python and Linux it is for."""
     definitions = {
@@ -88,20 +94,37 @@ def build(python: str, torches: list[str], output: Path) -> Path:
         "CMAKE_LINKER_TYPE": "LLD",
         "CMAKE_CXX_COMPILER_LAUNCHER": CHECKOUT / "cmake" / "cached",
         "TORCHJANUS_OLD_LINUX": packages(*OLD_LINUX),
-        "TORCHJANUS_PYTHON_HEADERS": ";".join(map(str, python_headers(python))),
         "TORCHJANUS_TORCHES": ";".join(str(torch_folder(each)) for each in torches),
+        "TORCHJANUS_TESTS": "ON",  # not built here, but see build_tests
+        **python_definitions(python),
     }
     arguments = [f"-Ccmake.define.{name}={value}" for name, value in definitions.items()]
     with tempfile.TemporaryDirectory(dir=FETCHED) as made:
         _run(
             sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", made,
-            f"-Cbuild-dir=build/wheel-{python}", *arguments, str(CHECKOUT),
+            f"-Cbuild-dir={build_folder(python)}", "-Cbuild.targets=libraries", *arguments,
+            str(CHECKOUT),
         )  # fmt: skip
         tag = f"cp{python.replace('.', '')}"
         wheel = retagged(Path(made), tag, tag, PLATFORM)
         check(wheel)
         output.mkdir(exist_ok=True)
         return Path(shutil.copy(wheel, output))
+
+
+def build_tests(python: str) -> list[Path]:
+    """What the tests of a wheel need beside it, as paths in the build folder. The wheel has to be built."""
+    modules = [f"_{name}_support" for name in ("profile", "syntax")]
+    programs = [f"test_{room}" for room in ("python", "syntax", "speculate", "frontend")]
+    tools = ["janus-opt", "list-ops"]
+    folder = build_folder(python)
+    _run("cmake", "--build", str(folder), "-t", *modules, *programs, *tools)
+    built = [
+        *(folder / "tools" / each for each in tools),
+        *(folder / "tests" / "cpp" / each for each in programs),
+        *(folder / "tests" / "python" / "support").glob("*.so"),
+    ]
+    return [each.relative_to(folder) for each in built]
 
 
 def without_libraries(wheel: Path, output: Path) -> Path:

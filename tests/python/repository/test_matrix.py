@@ -89,17 +89,11 @@ def test_a_root_may_be_another_distribution(matrix, monkeypatch, tmp_path):
     lines = []
     monkeypatch.setattr(matrix, "_run", lambda *command: lines.append(command))
     monkeypatch.setattr(matrix, "keyring", lambda mirror: f"keys of {mirror}")
-    (tmp_path / "etc" / "apt").mkdir(parents=True)
-    sources = tmp_path / "etc" / "apt" / "sources.list"
-    matrix.distribution_of("trixie").set_up("trixie", tmp_path)
-    assert sources.read_text() == "deb http://deb.debian.org/debian trixie main\n"
-    matrix.distribution_of("noble").set_up("noble", tmp_path)
-    assert sources.read_text() == "".join(
-        f"deb http://archive.ubuntu.com/ubuntu {suite} main universe\n"
-        for suite in ("noble", "noble-updates")
-    )
+    matrix.bootstrap("trixie", tmp_path)
+    matrix.bootstrap("noble", tmp_path)
     # debootstrap of an older Debian does not know the release.
     assert lines[0][-3:] == ("trixie", str(tmp_path), "http://deb.debian.org/debian")
+    assert lines[1][-4:-1] == ("noble", str(tmp_path), "http://archive.ubuntu.com/ubuntu")
     assert lines[1][-1] == "/usr/share/debootstrap/scripts/gutsy"
     assert "--components=main,universe" in lines[1]
     assert "--keyring=keys of http://archive.ubuntu.com/ubuntu" in lines[1]
@@ -110,24 +104,36 @@ def test_an_unknown_pair_is_named(matrix):
         matrix.chosen(["2.7x1.0"], None)
 
 
-def test_changed_files_are_copied_and_others_stay(matrix, tmp_path, monkeypatch):
+def test_a_root_has_the_files_of_the_checkout(matrix, tmp_path, monkeypatch):
     checkout = tmp_path / "here"
-    checkout.mkdir()
-    for name in ("kept", "changed", "removed"):
+    for name in ("torchjanus/of_the_package.py", "tests/kept.py", "removed.py", "not_listed.py"):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).write_text("1")
     subprocess.run(["git", "-C", checkout, "init", "-q"], check=True)
-    subprocess.run(["git", "-C", checkout, "add", "."], check=True)
+    listed = ["torchjanus", "tests", "removed.py"]
+    subprocess.run(["git", "-C", checkout, "add", *listed], check=True)
     monkeypatch.setattr(matrix, "CHECKOUT", checkout)
     root = matrix.Root(tmp_path / "root", matrix.Pair("3.14", "2.15.0", "sid", "smoke"))
-    root.checkout.mkdir(parents=True)
+    (root.checkout / "build").mkdir(parents=True)
+    (checkout / "removed.py").unlink()
     root._copy_checkout()
-    before = (root.checkout / "kept").stat().st_mtime_ns
-    (checkout / "changed").write_text("2")
-    (checkout / "removed").unlink()
-    root._copy_checkout()
-    assert (root.checkout / "changed").read_text() == "2"
-    assert not (root.checkout / "removed").exists()
-    assert (root.checkout / "kept").stat().st_mtime_ns == before
+    files = [each for each in root.checkout.rglob("*") if each.is_file()]
+    assert sorted(str(each.relative_to(root.checkout)) for each in files) == [
+        "tests/kept.py",
+        "torchjanus/of_the_package.py",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("output", "counts"),
+    [
+        ("[==========] 7 tests from 2 test suites ran. (4 ms total)\n[  PASSED  ] 7 tests.\n", (7, 0, 0)),
+        ("[  PASSED  ] 1 test.\n[  SKIPPED ] 2 tests, listed below:\n[  FAILED  ] 3 tests, listed", (1, 3, 2)),
+        ("Segmentation fault\n", (0, 1, 0)),
+    ],
+)  # fmt: skip
+def test_the_last_lines_of_a_program_of_tests_are_counted(output, counts):
+    assert tool.counted(output) == tool.Counts(*counts)
 
 
 def test_the_checkouts_tables_are_made_of_its_results():

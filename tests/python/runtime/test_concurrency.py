@@ -199,7 +199,9 @@ def test_loader_processes_fork_while_graphs_run():
     for _ in range(6):
         prepare(torch.ones(32, 32))
         step(torch.ones(4, 32))
-    loader = DataLoader(Prepared(prepare), batch_size=4, num_workers=2, timeout=60)
+    loader = DataLoader(
+        Prepared(prepare), 4, num_workers=2, timeout=60, multiprocessing_context="fork"
+    )
     for _ in range(2):
         batches = []
         for batch in loader:
