@@ -9,6 +9,7 @@ sentence says which versions there are libraries for.
 import importlib.machinery
 import platform
 import re
+import sys
 from pathlib import Path
 
 import torch
@@ -35,10 +36,10 @@ def sentence() -> str:
     known = "; ".join(
         f"Python {each} with torch {' or '.join(by_python[each])}" for each in by_python
     )
+    running = f"{_minor(platform.python_version())}{sys.abiflags}"  # 3.14t has no global lock
     return (
-        f"torchjanus: no compiled library fits Python {_minor(platform.python_version())} with torch "
-        f"{torch.__version__}, so everything runs imperatively; this installation has libraries for "
-        f"{known or 'no versions at all'}"
+        f"torchjanus: no compiled library fits Python {running} with torch {torch.__version__}, so "
+        f"everything runs imperatively; this installation has libraries for {known or 'no versions'}"
     )
 
 

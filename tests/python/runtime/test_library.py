@@ -113,6 +113,11 @@ def test_where_none_fits_a_program_runs_imperatively_with_one_warning(package):
     assert sentence in (package.parents[1] / "page.html").read_text()
 
 
+def test_a_python_without_global_lock_is_named(monkeypatch):
+    monkeypatch.setattr(sys, "abiflags", "t")
+    assert f"fits Python {PYTHON}t with torch {torch.__version__}," in library.sentence()
+
+
 def test_programs_find_the_counters_that_graphs_have():
     def double(x):
         return x * 2
@@ -137,7 +142,7 @@ def test_another_python_has_a_library_of_its_own(package):
 
 def test_an_installation_without_libraries_says_so(package):
     done = run(package, "-c", "import torchjanus; print(torchjanus.explain())")
-    assert done.stdout == f"{SENTENCE}no versions at all\n"
+    assert done.stdout == f"{SENTENCE}no versions\n"
 
 
 def test_strict_raises_where_none_fits(package):
