@@ -13,9 +13,15 @@ inline bool is_made_by_statement(PyTypeObject* type) {
   return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && type->tp_dealloc == of_such;
 }
 
-/// The nearest base class written in C: object, dict, ...
+/// `typing.Generic` is written in C since Python 3.12, and makes what object makes.
+inline bool is_generic(const PyTypeObject* type) {
+  static PyObject* const generic = import_attribute("typing", "Generic").release();
+  return reinterpret_cast<const PyObject*>(type) == generic;
+}
+
+/// The nearest base class written in C that its objects have something of: object, dict, ...
 inline PyTypeObject* class_in_c(PyTypeObject* type) {
-  while (is_made_by_statement(type)) type = type->tp_base;
+  while (is_made_by_statement(type) || is_generic(type)) type = type->tp_base;
   return type;
 }
 

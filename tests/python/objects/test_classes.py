@@ -4,11 +4,14 @@ classes, classes derived from dict, and methods of modules that Python has froze
 import collections.abc
 import dataclasses
 import functools
+from typing import Generic, Protocol, TypeVar
 
 import pytest
 from differential import Program, differential
 
 import torch
+
+Kind = TypeVar("Kind")
 
 
 class Renamed:
@@ -545,3 +548,29 @@ def test_the_dictionary_of_an_object_with_slots():
         return list(vars(made)), made.third
 
     return Program(step, [(torch.randn(3),) for _ in range(5)])
+
+
+class Kept(Generic[Kind]):
+    def __init__(self, value: Kind):
+        self.value = value
+
+
+class Doubles(Protocol):
+    def doubled(self, x): ...
+
+
+class Doubler(Doubles):
+    def doubled(self, x):
+        return x * 2
+
+
+@differential(hits=4)
+def test_objects_of_generic_classes():
+    """Which derive from a class in C since Python 3.12."""
+    kept = Kept(None)
+
+    def step(x):
+        kept.value = Kept[torch.Tensor](Doubler().doubled(x))
+        return kept.value.value + Kept(3).value
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)], watch=[kept])
