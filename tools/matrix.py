@@ -8,7 +8,7 @@
 A root is a folder below --roots for each release of Debian or Ubuntu, made by debootstrap: this needs to be run as
 root, on Debian. The wheel of a Python is built on this machine (tools/wheels.py), and what its tests need beside it.
 A pair gets a new virtual environment in the root, with torch from PyPI and the wheel, and a copy of this checkout's
-files for the tests; the package in that is not imported. What a pair showed is kept in docs/versions.json, of which
+files for the tests, with the wheel's package in the place of its own. What a pair showed is kept in docs/versions.json, of which
 the tables in docs/versions.md and in the README are made; so a run that was interrupted goes on with what is left.
 """
 
@@ -75,10 +75,10 @@ class Root:
         self._copy_checkout()
 
     def _copy_checkout(self) -> None:
-        """Its files; what is imported is what is installed, as Python does not look here first."""
+        """Its files; install() puts the wheel's package there."""
         shutil.rmtree(self.checkout, ignore_errors=True)
         for name in _output("git", "-C", str(CHECKOUT), "ls-files", "-z").split("\0"):
-            if name and (CHECKOUT / name).exists():
+            if (CHECKOUT / name).is_file() and not name.startswith("torchjanus/"):
                 (self.checkout / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(CHECKOUT / name, self.checkout / name)
 
@@ -129,6 +129,8 @@ class Root:
         packages = f"torch=={self.pair.torch} 'torchjanus[test] @ file:///checkout/{wheel.name}'"
         self.run("python3 -m venv --clear /environment")
         self.run(f"pip install --quiet --no-cache-dir {packages}")
+        # What a test runs in this folder has the same package.
+        self.run("ln -s /environment/lib/python*/site-packages/torchjanus torchjanus")
 
     def smoke(self) -> Counts:
         output = self.run("python tools/smoke.py", must_succeed=False)
