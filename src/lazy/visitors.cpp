@@ -25,9 +25,9 @@ std::unordered_set<uint64_t>& visitors() {
 }
 
 /// The first event of a thread.
-int on_event(PyObject* /*unused*/, PyFrameObject* frame, int /*event*/, PyObject* /*value*/) {
+int on_event(PyObject* /*unused*/, PyFrameObject* /*frame*/, int /*event*/, PyObject* /*value*/) {
   make_visitor();
-  return python::end_events(frame, on_event);
+  return python::end_events(on_event);
 }
 
 /// Threads that are profiled by the program are left alone.

@@ -1,33 +1,50 @@
 #include "python/next_event.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace janus::python {
 
 namespace {
 
-/// Whether there are events before each instruction of the code that the thread runs now. False: it
-/// runs none, or Python has raised something, which is dropped.
-bool has_opcode_events(PyThreadState* thread) {
-  const Object frame = Object::steal(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(thread)));
-  if (!frame) return false;
-  if (PyObject_SetAttrString(frame.get(), "f_trace_opcodes", Py_True) == 0) return true;
+/// The frames that have events before each instruction, by their threads. Guarded by Python's lock.
+std::unordered_map<PyThreadState*, Object>& watched_frames() {
+  static auto* const all = new std::unordered_map<PyThreadState*, Object>;
+  return *all;
+}
+
+/// Since 3.13 a frame has such events only if it has a trace function, which we do not call.
+bool set_opcode_events(const Object& frame, bool are_on) {
+  PyObject* const function = are_on ? reinterpret_cast<PyObject*>(&PyBaseObject_Type) : Py_None;
+  if (PyObject_SetAttrString(frame.get(), "f_trace", function) == 0 &&
+      PyObject_SetAttrString(frame.get(), "f_trace_opcodes", are_on ? Py_True : Py_False) == 0)
+    return true;
   PyErr_Clear();
   return false;
 }
 
+/// Has events before each instruction of the code that the thread runs now. False: it runs none.
+bool watch_frame(PyThreadState* thread) {
+  const Object frame = Object::steal(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(thread)));
+  if (!frame || !set_opcode_events(frame, true)) return false;
+  watched_frames().insert_or_assign(thread, frame);
+  return true;
+}
+
 #if TORCHJANUS_SINCE_3_12
 
-bool is_any_traced() {
+/// By the program, or a debugger: with another function.
+bool is_any_traced(Py_tracefunc function) {
   PyThreadState* each = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-  while (each != nullptr && each->c_tracefunc == nullptr) each = PyThreadState_Next(each);
+  while (each != nullptr && (each->c_tracefunc == nullptr || each->c_tracefunc == function))
+    each = PyThreadState_Next(each);
   return each != nullptr;
 }
 
 /// Only for all threads at once there is a public function. Those that were not meant end it at
 /// their next event, too.
 void trace(std::span<PyThreadState* const> threads, Py_tracefunc function) {
-  if (is_any_traced() || std::ranges::count_if(threads, has_opcode_events) == 0) return;
+  if (is_any_traced(function) || std::ranges::count_if(threads, watch_frame) == 0) return;
   PyEval_SetTraceAllThreads(function, nullptr);
   PyEval_SetTrace(nullptr, nullptr);  // here
 }
@@ -40,7 +57,7 @@ void trace(std::span<PyThreadState* const> threads, Py_tracefunc function) {
   for (PyThreadState* const each : threads) {
     if (each->c_tracefunc != nullptr) continue;
     if (_PyEval_SetTrace(each, function, nullptr) < 0) PyErr_Clear();
-    has_opcode_events(each);
+    watch_frame(each);
   }
 }
 
@@ -58,13 +75,10 @@ void call_at_next_event(std::span<PyThreadState* const> threads, Py_tracefunc fu
   trace(threads, function);
 }
 
-int end_events(PyFrameObject* frame, Py_tracefunc function) {
+int end_events(Py_tracefunc function) {
   PyThreadState* const thread = PyThreadState_Get();
-  if (thread->c_tracefunc == function) {
-    auto* const of_frame = reinterpret_cast<PyObject*>(frame);
-    if (PyObject_SetAttrString(of_frame, "f_trace_opcodes", Py_False) < 0) return -1;
-    end_trace();
-  }
+  if (const auto frame = watched_frames().extract(thread)) set_opcode_events(frame.mapped(), false);
+  if (thread->c_tracefunc == function) end_trace();
   return thread->c_profilefunc == function ? set_profile(thread, nullptr) : 0;
 }
 

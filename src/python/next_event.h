@@ -15,7 +15,7 @@ namespace janus::python {
 /// Python's lock is held. Raises nothing: an error of Python's is dropped.
 void call_at_next_event(std::span<PyThreadState* const> threads, Py_tracefunc function);
 
-/// Within the function, which gets the frame.
-int end_events(PyFrameObject* frame, Py_tracefunc function);
+/// Within the function.
+int end_events(Py_tracefunc function);
 
 }  // namespace janus::python
