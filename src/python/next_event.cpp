@@ -23,12 +23,12 @@ bool set_opcode_events(const Object& frame, bool are_on) {
   return false;
 }
 
-/// Has events before each instruction of the code that the thread runs now. False: it runs none.
-bool watch_frame(PyThreadState* thread) {
-  const Object frame = Object::steal(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(thread)));
-  if (!frame || !set_opcode_events(frame, true)) return false;
-  watched_frames().insert_or_assign(thread, frame);
-  return true;
+/// Has events before each instruction of the code that each of the threads runs now.
+void watch_frames(std::span<PyThreadState* const> threads) {
+  for (PyThreadState* const each : threads) {
+    const Object frame = Object::steal(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(each)));
+    if (frame && set_opcode_events(frame, true)) watched_frames().insert_or_assign(each, frame);
+  }
 }
 
 #if TORCHJANUS_SINCE_3_12
@@ -41,12 +41,27 @@ bool is_any_traced(Py_tracefunc function) {
   return each != nullptr;
 }
 
+bool runs_code(PyThreadState* thread) {
+  return bool(Object::steal(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(thread))));
+}
+
 /// Only for all threads at once there is a public function. Those that were not meant end it at
-/// their next event, too.
+/// their next event, too. Events of a frame begin with the next tracing in 3.12, and are lost with
+/// it since 3.13.
 void trace(std::span<PyThreadState* const> threads, Py_tracefunc function) {
-  if (is_any_traced(function) || std::ranges::count_if(threads, watch_frame) == 0) return;
+  if (is_any_traced(function) || std::ranges::none_of(threads, runs_code)) return;
+  if (!TORCHJANUS_SINCE_3_13) watch_frames(threads);
   PyEval_SetTraceAllThreads(function, nullptr);
   PyEval_SetTrace(nullptr, nullptr);  // here
+  if (TORCHJANUS_SINCE_3_13) watch_frames(threads);
+}
+
+/// What other threads have been waiting with has been lost by what was done for a new one.
+void renew_frames() {
+  for (const auto& [thread, frame] : watched_frames()) {
+    set_opcode_events(frame, false);
+    set_opcode_events(frame, true);
+  }
 }
 
 void end_trace() { PyEval_SetTrace(nullptr, nullptr); }
@@ -57,9 +72,11 @@ void trace(std::span<PyThreadState* const> threads, Py_tracefunc function) {
   for (PyThreadState* const each : threads) {
     if (each->c_tracefunc != nullptr) continue;
     if (_PyEval_SetTrace(each, function, nullptr) < 0) PyErr_Clear();
-    watch_frame(each);
+    watch_frames({&each, 1});
   }
 }
+
+void renew_frames() {}
 
 void end_trace() {
   if (_PyEval_SetTrace(PyThreadState_Get(), nullptr, nullptr) < 0) PyErr_Clear();
@@ -73,6 +90,7 @@ void call_at_next_event(std::span<PyThreadState* const> threads, Py_tracefunc fu
   for (PyThreadState* const each : threads)
     if (set_profile(each, function) < 0) PyErr_Clear();
   trace(threads, function);
+  renew_frames();
 }
 
 int end_events(Py_tracefunc function) {

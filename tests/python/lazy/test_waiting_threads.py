@@ -28,7 +28,13 @@ def in_the_same_line(lock, weight):
     return (lock.acquire(), weight * 2.0)[1]
 
 
-def read_by_another_thread(wait, around):
+def begin_a_thread():
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+
+
+def read_by_another_thread(wait, around, meanwhile=int):
     weight = torch.ones(8, dtype=torch.float64).requires_grad_()
     optimizer = torch.optim.SGD([weight], 0.1)
     lock, read = threading.Lock(), []
@@ -42,16 +48,18 @@ def read_by_another_thread(wait, around):
             (weight * weight).sum().backward()
             optimizer.step()
         is_pending = _core.lazy_counts()["pending"] > 0
+        meanwhile()
         lock.release()
         thread.join()
     return read[0].detach(), is_pending
 
 
+@pytest.mark.parametrize("meanwhile", [int, begin_a_thread])
 @pytest.mark.parametrize("wait", [in_a_with, behind_a_call, in_the_same_line])
-def test_a_thread_that_waits(wait):
+def test_a_thread_that_waits(wait, meanwhile):
     expected, _ = read_by_another_thread(wait, contextlib.nullcontext)
     for _ in range(3):
-        found, is_pending = read_by_another_thread(wait, torchjanus.lazy)
+        found, is_pending = read_by_another_thread(wait, torchjanus.lazy, meanwhile)
         assert is_pending
         torch.testing.assert_close(found, expected)
 
