@@ -51,8 +51,8 @@ def run(folder, arguments, *, stdout, lines=ROWS, term="xterm"):
         [sys.executable, "-m", "torchjanus", "run", *arguments, "program.py"],
         cwd=folder, stdin=subprocess.DEVNULL, stdout=terminal if stdout == "terminal" else subprocess.PIPE,
         stderr=terminal,
-        env={**os.environ, "TERM": term, "PYTHON_COLORS": "0", "TORCHJANUS_CACHE": str(folder / "cache"), "PYTHONUNBUFFERED": "1",
-             "TORCHJANUS_DISABLE": "budget"},
+        env={**os.environ, "TERM": term, "TORCHJANUS_CACHE": str(folder / "cache"), "PYTHONUNBUFFERED": "1",
+             "PYTHON_COLORS": "0", "TORCHJANUS_DISABLE": "budget"},
     )  # fmt: skip
     os.close(terminal)
     got = {master: b""}
