@@ -10,7 +10,7 @@ PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev l
 JOBS     ?= $(shell nproc)
 BENCHMARKS := programs overheads ablation coexecution coexecution_later lazy_ablation distributed growth threads recurrent kernels state oracles
 
-.PHONY: all packages environment build test test-instruction-sets smoke smoke-other matrix bench bench-all bench-page evaluate $(BENCHMARKS:%=bench-%) api-page reasons-page pictures notebooks demo showcase data-parallel format lint check core-gcc arm64 sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheels golden clean
+.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page evaluate $(BENCHMARKS:%=bench-%) api-page reasons-page pictures notebooks demo showcase data-parallel format lint check core-gcc arm64 sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheels golden clean
 
 all: build
 
@@ -59,22 +59,6 @@ test-instruction-sets: build
 # A sample of programs, eagerly and converted: half a minute.
 smoke: build
 	$(BIN)/python tools/smoke.py
-
-# The same with another torch: from here on the build makes its modules, too. Its environment takes 5 GB, as PyPI has that
-# torch for CUDA only.
-OTHER_TORCH := 2.15.0
-OTHER       := build/torch-$(OTHER_TORCH)
-$(OTHER)/ready: | environment
-	$(PYTHON) -m venv $(OTHER)
-	PIP_CONSTRAINT=/dev/null $(OTHER)/bin/pip install -q --no-cache-dir torch==$(OTHER_TORCH) numpy rich
-	touch $@
-
-smoke-other: build $(OTHER)/ready
-	torches=$$(ls -d $(VENV)/lib/python3*/site-packages/torch $(OTHER)/lib/python3*/site-packages/torch | sed "s|^|$(CURDIR)/|" | paste -sd ";"); \
-	  $(BIN)/cmake -DTORCHJANUS_TORCHES="$$torches" build/dev
-	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/dev -j $(JOBS)
-	$(BIN)/python tools/link_checkout.py build/dev $(OTHER)
-	$(OTHER)/bin/python tools/smoke.py
 
 # The wheels with other versions of Python and torch, in roots of Debian and Ubuntu; docs/versions.md and the README's
 # table. Needs root and debootstrap.

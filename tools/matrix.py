@@ -8,8 +8,9 @@
 A root is a folder below --roots for each release of Debian or Ubuntu, made by debootstrap: this needs to be run as
 root, on Debian. The wheel of a Python is built on this machine (tools/wheels.py), and what its tests need beside it.
 A pair gets a new virtual environment in the root, with torch from PyPI and the wheel, and a copy of this checkout's
-files for the tests, with the wheel's package in the place of its own. What a pair showed is kept in docs/versions.json, of which
-the tables in docs/versions.md and in the README are made; so a run that was interrupted goes on with what is left.
+files for the tests, with the wheel's package in the place of its own. What a pair showed is kept in
+docs/versions.json, of which the tables in docs/versions.md and in the README are made; so a run that was interrupted
+goes on with what is left.
 """
 
 import argparse
