@@ -52,7 +52,7 @@ def explained(folder: Path, text: str, **environment: str) -> list[str]:
 def test_share_speed_and_spent_time(tmp_path: Path) -> None:
     screen = explained(tmp_path, MODEL + "for _ in range(200):" + STEP)
     head = re.fullmatch(
-        r"torchjanus: (\d+) % of the time \(.+ of .+ s\) and (\d+) % of the calls \((\d+) of (\d+)\) "
+        r"torchjanus: (\d+) % of the time \(.+ of .+ m?s\) and (\d+) % of the calls \((\d+) of (\d+)\) "
         r"ran as graphs, in 1 of 1 function or loop",
         screen[0],
     )
