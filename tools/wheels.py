@@ -5,9 +5,10 @@ without libraries for whoever else installs it.
     python tools/wheels.py --pythons 3.13 --torches 2.13.0 2.15.0
 
 All are built on this machine, which needs what `make packages` installs. Of the other Pythons only the headers are
-used, of the torches the headers and three libraries, and of an old Linux the libraries to link with
-(cmake/OldLinux.cmake); they are fetched from the archives of Debian, Ubuntu and PyPI to build/fetched, once. What the
-rooms above Python compile to is the same for all, so the compiler's cache has it after the first.
+used, and by tests the shared library; of the torches the headers and three libraries; and of an old Linux the
+libraries to link with (cmake/OldLinux.cmake). They are fetched from the archives of Debian, Ubuntu and PyPI to
+build/fetched, once. What the rooms without Python compile to is the same for all, so the compiler's cache has it after
+the first.
 
 Each wheel is checked before it lies in dist/: which versions of glibc's and the C++ library's symbols it asks for,
 what its libraries show, which libraries they ask for, and its size.

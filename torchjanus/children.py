@@ -31,7 +31,7 @@ class StatsFiles:
             self._write_at_exit()
 
     def _note_fork(self) -> None:
-        if not _forks_for_another(sys._getframe(1)):
+        if not _forks_for_another(sys._getframe().f_back):
             self.parent = self.process
         self.process = os.getpid()
         self.calls_before = _calls()
@@ -77,13 +77,13 @@ class StatsFiles:
         return self.file.with_name(f"{self.file.name}.{process}")
 
 
-def _forks_for_another(caller: FrameType) -> bool:
+def _forks_for_another(caller: FrameType | None) -> bool:
     """Whether this process is a fork server: its children are those of the process that it serves.
 
-    It has loaded the program, and so has counters, since Python 3.14.
+    It has loaded the program, and so has counters, since late versions of Python 3.13 and 3.14.
     """
     server = sys.modules.get("multiprocessing.forkserver")
-    return server is not None and caller.f_code is server.main.__code__
+    return server is not None and caller is not None and caller.f_code is server.main.__code__
 
 
 def _calls() -> int:

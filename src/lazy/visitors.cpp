@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "python/next_event.h"
@@ -64,8 +65,8 @@ PyObject* start_watched_joinable_thread(PyObject* self, PyObject* arguments, PyO
   return watched(start_joinable_thread(self, arguments, named));
 }
 
-/// Puts a function in the place of a function of the module `_thread`, if that is there and has
-/// these flags. What is there now.
+/// Puts a function in the place of a function of the module `_thread`, if that is there, written in
+/// C, and has these flags. What is there now, or null.
 template <typename Function>
 Function replace(const char* name, int flags, Function function) {
   const python::Object module = python::check(PyImport_ImportModule("_thread"));
@@ -81,9 +82,9 @@ Function replace(const char* name, int flags, Function function) {
 
 /// `threading.Thread` starts joinable threads since Python 3.13.
 void watch_new_threads() {
-  if (start_thread != nullptr) return;
+  static bool has_begun = false;
+  if (std::exchange(has_begun, true)) return;
   start_thread = replace<PyCFunction>("start_new_thread", METH_VARARGS, start_watched_thread);
-  replace<PyCFunction>("start_new", METH_VARARGS, start_watched_thread);  // its older name
   start_joinable_thread = replace<PyCFunctionWithKeywords>(
       "start_joinable_thread", METH_VARARGS | METH_KEYWORDS, start_watched_joinable_thread);
 }

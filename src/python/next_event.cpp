@@ -13,9 +13,18 @@ std::unordered_map<PyThreadState*, Object>& watched_frames() {
   return *all;
 }
 
-/// Since 3.13 a frame has such events only if it has a trace function, which we do not call.
+PyObject* do_nothing(PyObject* /*self*/, PyObject* /*arguments*/) { Py_RETURN_NONE; }
+
+/// Since 3.13 a frame has such events only if it has a trace function. Python calls it if the
+/// program begins to trace the thread meanwhile.
+PyObject* function_of_frames() {
+  static PyMethodDef definition = {"do_nothing", do_nothing, METH_VARARGS, nullptr};
+  static PyObject* const function = check(PyCFunction_New(&definition, nullptr)).release();
+  return function;
+}
+
 bool set_opcode_events(const Object& frame, bool are_on) {
-  PyObject* const function = are_on ? reinterpret_cast<PyObject*>(&PyBaseObject_Type) : Py_None;
+  PyObject* const function = are_on ? function_of_frames() : Py_None;
   if (PyObject_SetAttrString(frame.get(), "f_trace", function) == 0 &&
       PyObject_SetAttrString(frame.get(), "f_trace_opcodes", are_on ? Py_True : Py_False) == 0)
     return true;
@@ -56,7 +65,8 @@ void trace(std::span<PyThreadState* const> threads, Py_tracefunc function) {
   if (TORCHJANUS_SINCE_3_13) watch_frames(threads);
 }
 
-/// What other threads have been waiting with has been lost by what was done for a new one.
+/// Events belong to the code, which several frames may run: what was done for one of them, or for
+/// a new thread, takes them from the others.
 void renew_frames() {
   for (const auto& [thread, frame] : watched_frames()) {
     set_opcode_events(frame, false);
@@ -95,7 +105,10 @@ void call_at_next_event(std::span<PyThreadState* const> threads, Py_tracefunc fu
 
 int end_events(Py_tracefunc function) {
   PyThreadState* const thread = PyThreadState_Get();
-  if (const auto frame = watched_frames().extract(thread)) set_opcode_events(frame.mapped(), false);
+  if (const auto frame = watched_frames().extract(thread)) {
+    set_opcode_events(frame.mapped(), false);
+    renew_frames();
+  }
   if (thread->c_tracefunc == function) end_trace();
   return thread->c_profilefunc == function ? set_profile(thread, nullptr) : 0;
 }

@@ -64,6 +64,33 @@ def test_a_thread_that_waits(wait, meanwhile):
         torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize("wait", [in_a_with, behind_a_call, in_the_same_line])
+def test_two_threads_that_wait_in_one_function(wait):
+    def run(around):
+        weight, read = torch.ones(8, dtype=torch.float64), []
+        locks = [threading.Lock() for _ in range(2)]
+        for lock in locks:
+            lock.acquire()
+        threads = [
+            threading.Thread(target=lambda lock=lock: read.append(wait(lock, weight)))
+            for lock in locks
+        ]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.1)
+        with around():
+            for lock, thread in zip(locks, threads):
+                for _ in range(12):
+                    weight.mul_(1.5).add_(0.5)
+                lock.release()
+                thread.join()
+        return read
+
+    expected = run(contextlib.nullcontext)
+    for _ in range(3):
+        torch.testing.assert_close(run(torchjanus.lazy), expected)
+
+
 def test_a_thread_that_is_traced_keeps_its_trace_function():
     lines, lock = [], threading.Lock()
 
