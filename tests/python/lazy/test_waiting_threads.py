@@ -64,7 +64,7 @@ def test_a_thread_that_waits(wait, meanwhile):
         torch.testing.assert_close(found, expected)
 
 
-@pytest.mark.parametrize("wait", [in_a_with, behind_a_call, in_the_same_line])
+@pytest.mark.parametrize("wait", [in_a_with, behind_a_call])
 def test_two_threads_that_wait_in_one_function(wait):
     def run(around):
         weight, read = torch.ones(8, dtype=torch.float64), []
