@@ -123,7 +123,10 @@ class Root:
 
     def test(self) -> Counts:
         self.install(wheel_of(self.pair.python))
-        return self.smoke() if self.pair.tests == "smoke" else self.programs() + self.pytest()
+        if self.pair.tests == "smoke":
+            return self.smoke()
+        built = self.copy_built()
+        return self.programs(built) + self.pytest()
 
     def install(self, wheel: Path) -> None:
         shutil.copy(wheel, self.checkout)
@@ -138,13 +141,19 @@ class Root:
         found = re.search(r"(\d+) passed, (\d+) failed", output)
         return Counts(int(found[1]), int(found[2])) if found else Counts(failed=1)
 
-    def programs(self) -> Counts:
-        """The C++ tests that have an interpreter inside. What the others test does not know Python."""
-        built, total = wheels.build_folder(self.pair.python), Counts()
-        for file in wheels.build_tests(self.pair.python):
+    def copy_built(self) -> list[Path]:
+        """What tests need beside the wheel, as paths in the checkout's build folder."""
+        files = wheels.build_tests(self.pair.python)
+        for file in files:
             target = self.checkout / "build" / file
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(built / file, target)
+            shutil.copy(wheels.build_folder(self.pair.python) / file, target)
+        return files
+
+    def programs(self, built: list[Path]) -> Counts:
+        """The C++ tests that have an interpreter inside. What the others test does not know Python."""
+        total = Counts()
+        for file in built:
             if file.name.startswith("test_"):
                 command = f"TORCHJANUS_LOG=verify build/{file}"
                 total += counted(self.run(command, must_succeed=False))

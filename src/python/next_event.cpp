@@ -55,18 +55,16 @@ bool runs_code(PyThreadState* thread) {
 }
 
 /// Only for all threads at once there is a public function. Those that were not meant end it at
-/// their next event, too. Events of a frame begin with the next tracing in 3.12, and are lost with
-/// it since 3.13.
+/// their next event, too. In 3.12 events of a frame begin with the next tracing.
 void trace(std::span<PyThreadState* const> threads, Py_tracefunc function) {
   if (is_any_traced(function) || std::ranges::none_of(threads, runs_code)) return;
-  if (!TORCHJANUS_SINCE_3_13) watch_frames(threads);
+  watch_frames(threads);
   PyEval_SetTraceAllThreads(function, nullptr);
   PyEval_SetTrace(nullptr, nullptr);  // here
-  if (TORCHJANUS_SINCE_3_13) watch_frames(threads);
 }
 
-/// Events belong to the code, which several frames may run: what was done for one of them, or for
-/// a new thread, takes them from the others.
+/// Since 3.13 events belong to the code. They are lost where tracing begins, and with what is done
+/// for another frame of that code, or for a new thread.
 void renew_frames() {
   for (const auto& [thread, frame] : watched_frames()) {
     set_opcode_events(frame, false);

@@ -13,6 +13,21 @@ namespace janus::frontend {
 
 using python::Object;
 
+PyObject* unbound_builtin(PyObject* method) {
+  PyObject* const self = PyCFunction_Check(method) ? PyCFunction_GET_SELF(method) : nullptr;
+  if (self == nullptr || PyModule_Check(self)) return nullptr;
+  const bool is_of_class = PyType_Check(self);
+  PyMethodDef* const code = reinterpret_cast<PyCFunctionObject*>(method)->m_ml;
+  const Object name = Object::steal(PyUnicode_InternFromString(code->ml_name));
+  auto* const owner = is_of_class ? reinterpret_cast<PyTypeObject*>(self) : Py_TYPE(self);
+  PyObject* const found = _PyType_Lookup(owner, name.get());
+  const bool binds_to_it =
+      found != nullptr &&
+      Py_IS_TYPE(found, is_of_class ? &PyClassMethodDescr_Type : &PyMethodDescr_Type) &&
+      reinterpret_cast<PyMethodDescrObject*>(found)->d_method == code;
+  return binds_to_it ? found : nullptr;
+}
+
 namespace {
 
 /// The attribute path below `root`; null (and no exception) if a part is missing.
@@ -30,12 +45,8 @@ PyObject* find_attribute(PyObject* root, std::string_view path) {
 
 /// What a class has in its dict for a class method that is written in C: each look-up binds it
 /// anew. Any other callable is itself.
-PyObject* unbound(PyObject* callable) {
-  PyObject* const owner = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
-  if (owner == nullptr || !PyType_Check(owner)) return callable;
-  const auto* code = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml;
-  const Object name = python::string(code->ml_name);
-  PyObject* const found = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(owner), name.get());
+PyObject* without_class(PyObject* callable) {
+  PyObject* const found = unbound_builtin(callable);
   return found != nullptr && Py_IS_TYPE(found, &PyClassMethodDescr_Type) ? found : callable;
 }
 
@@ -103,7 +114,7 @@ struct Registry {
       if (callable == nullptr || !python::is_made_by(callable, path.substr(0, path.find('.'))))
         continue;
       note_code(callable);
-      handlers.emplace(unbound(callable), special.handler);
+      handlers.emplace(without_class(callable), special.handler);
     }
   }
 

@@ -36,6 +36,10 @@ struct OperatorForm {
   bool in_place = false;
 };
 
+/// What binding makes the builtin method of: the entry of its object's class, or of its object if
+/// that is a class itself and the method one of the class. Null: no such.
+PyObject* unbound_builtin(PyObject* method);
+
 /// The handler of a callable, or null.
 Handler special_handler(PyObject* callable);
 

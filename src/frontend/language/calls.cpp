@@ -149,23 +149,6 @@ Value call_bound_method(Interpreter& interpreter, const Known& known,
   return call(interpreter, std::make_shared<Method>(self, function), arguments);
 }
 
-/// What binding makes the builtin method of: the entry of its object's class, or of its object if
-/// that is a class itself and the method one of the class. Null: no such.
-PyObject* unbound_builtin(PyObject* method) {
-  PyObject* const self = PyCFunction_Check(method) ? PyCFunction_GET_SELF(method) : nullptr;
-  if (self == nullptr || PyModule_Check(self)) return nullptr;
-  const bool is_of_class = PyType_Check(self);
-  PyMethodDef* const code = reinterpret_cast<PyCFunctionObject*>(method)->m_ml;
-  const Object name = Object::steal(PyUnicode_InternFromString(code->ml_name));
-  auto* const owner = is_of_class ? reinterpret_cast<PyTypeObject*>(self) : Py_TYPE(self);
-  PyObject* const found = _PyType_Lookup(owner, name.get());
-  const bool binds_to_it =
-      found != nullptr &&
-      Py_IS_TYPE(found, is_of_class ? &PyClassMethodDescr_Type : &PyMethodDescr_Type) &&
-      reinterpret_cast<PyMethodDescrObject*>(found)->d_method == code;
-  return binds_to_it ? found : nullptr;
-}
-
 /// A method of C that is bound to an object, as `match = pattern.match` leaves it: a call of that
 /// of the object's class. `f = Square.apply` is one of a class since torch 2.15. Null: no such.
 Value call_bound_builtin(Interpreter& interpreter, const Known& known,
