@@ -10,7 +10,7 @@ PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev l
 JOBS     ?= $(shell nproc)
 BENCHMARKS := programs overheads ablation coexecution coexecution_later lazy_ablation distributed growth threads recurrent kernels state oracles
 
-.PHONY: all packages environment build test test-instruction-sets smoke matrix bench bench-all bench-page evaluate $(BENCHMARKS:%=bench-%) api-page reasons-page pictures notebooks demo showcase data-parallel format lint check core-gcc arm64 sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheels golden clean
+.PHONY: all packages environment build test test-instruction-sets smoke other-torch smoke-other-torch matrix bench bench-all bench-page evaluate $(BENCHMARKS:%=bench-%) api-page reasons-page pictures notebooks demo showcase data-parallel format lint check core-gcc arm64 sanitize sanitize-python sanitize-threads fuzz fuzz-programs frameworks test-frameworks bench-frameworks mutations wheels golden clean
 
 all: build
 
@@ -59,6 +59,25 @@ test-instruction-sets: build
 # A sample of programs, eagerly and converted: half a minute.
 smoke: build
 	$(BIN)/python tools/smoke.py
+
+# The same with another torch, and with torchjanus as users without a wheel install it. What needs no torch comes from
+# the compiler's cache. pip may be told to take $(TORCH) only; not here.
+OTHER_TORCH := 2.15.0
+OTHER       := build/with-torch-$(OTHER_TORCH)
+$(OTHER)/ready: pyproject.toml Makefile | packages
+	$(PYTHON) -m venv --clear $(OTHER)
+	PIP_CONSTRAINT=/dev/null $(OTHER)/bin/pip install -q --no-cache-dir torch==$(OTHER_TORCH) numpy rich scikit-build-core nanobind cmake ninja
+	touch $@
+
+other-torch: $(OTHER)/ready
+
+CACHED := -Ccmake.build-type=RelWithDebInfo -Ccmake.define.CMAKE_CXX_COMPILER=clang++-19 -Ccmake.define.CMAKE_C_COMPILER=clang-19 \
+          -Ccmake.define.CMAKE_LINKER_TYPE=LLD -Ccmake.define.CMAKE_CXX_COMPILER_LAUNCHER=$(CURDIR)/cmake/cached \
+          -Ccmake.define.TORCHJANUS_WARNINGS_AS_ERRORS=ON
+smoke-other-torch: build other-torch
+	PATH=$(CURDIR)/$(OTHER)/bin:$$PATH $(OTHER)/bin/pip install -q --no-build-isolation --no-deps --force-reinstall \
+	  -Cbuild-dir=build/for-torch-$(OTHER_TORCH) $(CACHED) .
+	$(OTHER)/bin/python tools/smoke.py
 
 # The wheels with other versions of Python and torch, in roots of Debian and Ubuntu; docs/versions.md and the README's
 # table. Needs root and debootstrap.

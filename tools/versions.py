@@ -31,5 +31,10 @@ PAIRS = [
 ]
 
 
+def library_of(python: str) -> str:
+    """The package with its shared library. Ubuntu's is named for times of 64 bits."""
+    return f"libpython{python}" + ("t64" if PYTHONS[python] in UBUNTUS else "")
+
+
 def archive_of(release: str) -> str:
     return UBUNTU if release in UBUNTUS else DEBIAN

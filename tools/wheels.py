@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unpacked_packages import FETCHED, UBUNTU, packages
-from versions import PYTHONS, TORCHES, archive_of
+from versions import PYTHONS, TORCHES, archive_of, library_of
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 TORCH_FILES = re.compile(
@@ -52,7 +52,7 @@ def python_definitions(version: str) -> dict[str, str]:
     if version == ".".join(platform.python_version_tuple()[:2]):
         return {}
     release = PYTHONS[version]
-    names = [f"libpython{version}-dev", f"libpython{version}"]
+    names = [f"libpython{version}-dev", library_of(version)]
     package = packages(archive_of(release), release, names)
     include = package / "usr" / "include"
     library = package / "usr" / "lib" / "x86_64-linux-gnu" / f"libpython{version}.so"
