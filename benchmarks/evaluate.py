@@ -4,7 +4,8 @@
                                   [--sst FOLDER] [--text FILE] [--output FOLDER] [--pages FOLDER] [--check]
 
 What matters most is measured first. Each figure is kept as soon as it is there (evaluation/cells.py), so the command
-can be ended at any time, and goes on where it ended as long as machine and commit are the same. `--minutes` ends it.
+can be ended at any time, and goes on where it ended. On the same machine it measures what has no figure yet, then
+anew what is of an earlier commit; a page says of which commits its figures are. `--minutes` ends it.
 `--quick` takes few steps: figures that show whether everything works, kept in build/. `--check` measures nothing and
 fails if docs/evaluation is not what the results make.
 """

@@ -2,7 +2,9 @@
 
 A part's cells lie in one file, `PART.json`: by row, then column, `{"form": …, "about": …, "quick": …, "result": …}`. A
 result has figures, or says in "problem" why there are none: that is a result as well. What is kept is not measured
-again on the same machine at the same commit. Results of another form are as if they were not there.
+again on the same machine at the same commit. Figures of earlier commits stay until they are measured anew, after all
+that have none: the whole takes longer than a commit is the last one. Results of another form are as if they were not
+there.
 """
 
 import contextlib
@@ -63,8 +65,10 @@ class Cell:
 
 #: Of what results hold. It is raised where that changes.
 FORM = 2
-#: What must be the same for a figure to be kept.
-SAME = (*MACHINE, "commit", "packages", "data")
+#: What must be the same for figures to stand in one table.
+COMPARABLE = (*MACHINE, "packages", "data")
+#: What must be the same for a figure not to be measured again.
+SAME = (*COMPARABLE, "commit")
 
 Kept = Mapping[str, Mapping[str, Mapping[str, Any]]]  # by row and column
 
@@ -125,16 +129,18 @@ def instructions() -> str:
     return next((name.upper() for name in ("avx512", "avx2") if name in flags), "default")
 
 
-def is_kept(kept: Kept, cell: Cell, now: Mapping[str, Any], quick: bool) -> bool:
+def is_kept(
+    kept: Kept, cell: Cell, now: Mapping[str, Any], quick: bool, same: Iterable[str] = SAME
+) -> bool:
     """Whether it was measured on this machine, of this, at least as well as asked for."""
     found = kept.get(cell.row, {}).get(cell.column)
     if found is None or (found["quick"] and not quick):
         return False
-    return all(found["about"][key] == now[key] for key in SAME)
+    return all(found["about"][key] == now[key] for key in same)
 
 
 def newest(kept: Kept) -> dict[str, dict[str, Any]]:
-    """By row and column the results that belong to the last one: a table is of one machine and one commit."""
+    """By row and column the results that belong to the last one: a table is of one machine."""
     every = [found for row in kept.values() for found in row.values()]
     if not every:
         return {}
@@ -143,7 +149,7 @@ def newest(kept: Kept) -> dict[str, dict[str, Any]]:
         row: {
             column: found
             for column, found in cells.items()
-            if all(found["about"][key] == last[key] for key in SAME)
+            if all(found["about"][key] == last[key] for key in COMPARABLE)
         }
         for row, cells in kept.items()
     }
@@ -164,11 +170,16 @@ class Run:
     def left(self) -> float:
         return self.deadline - time.monotonic()
 
+    def _has(self, cell: Cell, now: Mapping[str, Any], same: Iterable[str]) -> bool:
+        return is_kept(read(self.folder, cell.part), cell, now, self.quick, same)
+
     def measure(self, cells: Iterable[Cell]) -> Iterable[tuple[Cell, dict[str, Any]]]:
-        """The cells that are to be measured, and their results, in order of their urgency."""
+        """The cells that are to be measured, and their results: first those without any, the urgent ones before."""
         now = about(self.data)
-        for cell in sorted(cells, key=lambda cell: cell.urgency):
-            if not self.again and is_kept(read(self.folder, cell.part), cell, now, self.quick):
+        for cell in sorted(
+            cells, key=lambda cell: (self._has(cell, now, COMPARABLE), cell.urgency)
+        ):
+            if not self.again and self._has(cell, now, SAME):
                 continue
             seconds = min(cell.seconds, self.left())
             if seconds < 1:

@@ -175,7 +175,8 @@ def caption(found: Found) -> str:
     every = [cell for row in found.values() for cell in row.values()]
     abouts = [cell["about"] for cell in every]
     dates = sorted(about["date"][:10] for about in abouts)
-    last = abouts[0]  # all are of the same machine and commit
+    last = abouts[0]  # all are of the same machine
+    commits = {about["commit"]: None for about in sorted(abouts, key=lambda about: about["date"])}
     machine = f"{last['machine']} ({last['instructions']}), {last['cores']} cores"
     load = max(about["load"] for about in abouts)
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
@@ -183,7 +184,7 @@ def caption(found: Found) -> str:
     told = f"; {quick} of {len(every)} figures by --quick, of few steps" if quick else ""
     with_ = ", ".join(f"{name} {number}" for name, number in last["packages"].items() if number)
     data = f"; data: {', '.join(last['data'])}" if last["data"] else ""
-    return f"{machine}, load at most {load}; {with_}{data}; torchjanus at {last['commit']}; {when}{told}."
+    return f"{machine}, load at most {load}; {with_}{data}; torchjanus at {', '.join(commits)}; {when}{told}."
 
 
 def files(folder: Path) -> dict[str, str]:

@@ -131,9 +131,14 @@ def test_what_was_not_measured_has_no_page(evaluation, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [{"machine": "another processor"}, {"commit": "123456789"}, {"data": ["trees"]}]
+    ("change", "rows"),
+    [
+        ({"machine": "another processor"}, ["lsgan"]),
+        ({"data": ["trees"]}, ["lsgan"]),
+        ({"commit": "123456789"}, ["dcgan", "lsgan"]),
+    ],
 )
-def test_a_page_is_of_what_was_measured_last(evaluation, tmp_path, change):
+def test_a_page_is_of_the_machine_that_measured_last(evaluation, tmp_path, change, rows):
     cells = evaluation["cells"]
     old = cells.Cell("jittor-gans", "dcgan", "torchjanus")
     new = cells.Cell("jittor-gans", "lsgan", "torchjanus")
@@ -141,7 +146,10 @@ def test_a_page_is_of_what_was_measured_last(evaluation, tmp_path, change):
     for cell, about in ((old, ABOUT), (new, other)):
         result = made_result("jittor-gans", "torchjanus")
         cells.keep(tmp_path, cell, {"about": about, "quick": False, "result": result})
-    assert [*cells.newest(cells.read(tmp_path, "jittor-gans"))] == ["lsgan"]
+    assert [*cells.newest(cells.read(tmp_path, "jittor-gans"))] == rows
+    commits = ["abcdef123", "123456789"] if "commit" in change else ["abcdef123"]
+    (page,) = (text for name, text in evaluation["pages"].files(tmp_path).items() if ".md" in name)
+    assert f"torchjanus at {', '.join(commits)}; " in page
 
 
 @pytest.mark.parametrize(
@@ -194,6 +202,25 @@ def test_a_run_measures_by_urgency_until_its_time_is_over(evaluation, tmp_path, 
     asked.clear()
     again = cells.Run(tmp_path, [])
     assert [cell.row for cell, _ in again.measure(wanted)] == ["never"]
+
+
+def test_figures_of_an_earlier_commit_are_measured_anew_after_all_others(
+    evaluation, tmp_path, monkeypatch
+):
+    cells = evaluation["cells"]
+    measured = []
+
+    def measured_apart(cell, seconds, arguments):
+        measured.append(cell.row)
+        return {"faster": 1.0}
+
+    monkeypatch.setattr(cells, "measured_apart", measured_apart)
+    wanted = [cells.Cell("terra", row, "lazy", urgency) for row, urgency in (("a", 1), ("b", 2))]
+    for commit, rows in (("older", wanted[:1]), ("newer", wanted)):
+        now = {**ABOUT, "commit": commit}
+        monkeypatch.setattr(cells, "about", lambda data=(), now=now: dict(now))
+        assert len([*cells.Run(tmp_path, []).measure(rows)]) == len(rows)
+    assert measured == ["a", "b", "a"]
 
 
 def test_rows_are_of_programs_that_exist(evaluation):
