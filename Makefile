@@ -6,7 +6,7 @@ VENV     := .venv
 BIN      := $(VENV)/bin
 TORCH    := 2.13.0
 PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libzstd-dev zlib1g-dev \
-            libgtest-dev libgmock-dev ccache python3-venv dataset-fashion-mnist qemu-user
+            libgtest-dev libgmock-dev ccache python3-venv python3-dev dataset-fashion-mnist qemu-user
 JOBS     ?= $(shell nproc)
 BENCHMARKS := programs overheads ablation coexecution coexecution_later lazy_ablation distributed growth threads recurrent kernels state oracles
 
