@@ -109,9 +109,10 @@ bool has_source(FunctionObject* function) {
 /// What a call runs when no graph does. It takes all arguments, self included.
 PyObject* imperative(const FunctionObject* function) {
   const CutFunction* cut = function->cut;
-  if (cut == nullptr || (cut->is_forward && !calls_only_forward(function->self)))
+  if (cut == nullptr || (cut->is_forward && !calls_only(cut->original, function->self)))
     return function->function;
-  return cut->function.get();
+  PyObject* const copy = cut->current();
+  return copy != nullptr ? copy : function->function;
 }
 
 /// Whether the call of a module was refused because the module itself communicates around another
@@ -376,7 +377,10 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(function->function);
   Py_VISIT(function->self);
   Py_VISIT(function->dict);
-  if (function->cut != nullptr) Py_VISIT(function->cut->function.get());
+  if (function->cut != nullptr) {
+    Py_VISIT(function->cut->original.get());
+    Py_VISIT(function->cut->function.get());
+  }
   return 0;
 }
 
@@ -387,7 +391,7 @@ int clear(PyObject* object) {
   Py_CLEAR(function->function);
   Py_CLEAR(function->self);
   Py_CLEAR(function->dict);
-  if (function->cut != nullptr) function->cut->function = {};
+  if (function->cut != nullptr) function->cut->original = function->cut->function = {};
   return 0;
 }
 

@@ -18,6 +18,14 @@ namespace {
 
 PyObject* code_object(PyObject* function) { return PyFunction_GetCode(function); }
 
+bool is_variable_of(PyCodeObject* code, const Object& name) {
+  for (const auto names : {PyCode_GetVarnames, PyCode_GetCellvars, PyCode_GetFreevars}) {
+    const Object variables = Object::steal(names(code));
+    if (variables && PySequence_Contains(variables.get(), name.get()) == 1) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 // --- variables ----------------------------------------------------------------------------------
@@ -42,6 +50,13 @@ Value* Names::find_variable(const std::string& name) {
   return nullptr;
 }
 
+/// A variable of the function that the statements stand in is none of the module's, also where it
+/// is not bound.
+const Source* Names::frame_variable(const Object& name) const {
+  const bool is_local = call_.variables != call_.globals && is_variable_of(call_.code, name);
+  return writer_.sources().root(Source::Kind::variable, name, is_local ? 1 : 0);
+}
+
 Value Names::read_statement_variable(const std::string& name) {
   auto written = statement_run.variables->values.find(name);
   if (written != statement_run.variables->values.end()) {
@@ -51,9 +66,9 @@ Value Names::read_statement_variable(const std::string& name) {
     return written->second;
   }
   Object key = Object::steal(PyUnicode_FromStringAndSize(name.data(), Py_ssize_t(name.size())));
-  const Source* source = writer_.sources().root(Source::Kind::variable, key);
+  const Source* source = frame_variable(key);
   for (PyObject* dict : {call_.variables, call_.globals, PyEval_GetBuiltins()}) {
-    if (dict == nullptr) continue;
+    if (dict == nullptr || (source->index != 0 && dict != call_.variables)) continue;
     const Held changed = state_.heap.find(frames_, dict, key.get(), nullptr);
     if (changed.is_value()) return changed.value();
     if (changed.is_absent()) continue;

@@ -1,6 +1,7 @@
 // Comparisons of constants are computed now; of numbers and tensors they are operators of the
 // graph; containers are compared element by element.
 #include "frontend/language/comparison.h"
+#include "frontend/core/class_entry.h"
 
 #include <algorithm>
 #include <cmath>
@@ -322,6 +323,9 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
   };
   const EntryObject one = entry_object_of(left_value), other = entry_object_of(right_value);
   const bool is_equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
+  if (plain(a) && plain(b))
+    for (PyObject* object : {a, b})
+      assume_entries(interpreter, Py_TYPE(object), {"__eq__", comparison_method(op)});
   if (plain(a) && plain(b) && is_equality && one.object != nullptr && other.object != nullptr)
     return interpreter.boolean(interpreter.identities.are_one(interpreter, one, other) ==
                                (op == CompareOperator::Eq));

@@ -307,10 +307,10 @@ Value evaluate_yield(Interpreter& interpreter, const syntax::Yield& node) {
 
 Value evaluate_yield_from(Interpreter& interpreter, const syntax::YieldFrom& node) {
   const auto give = [&](const Value& value) { yield_value(interpreter, value); };
-  if (for_each_yielded(interpreter, *node.value, give)) return interpreter.none();
+  if (Value returned = for_each_yielded(interpreter, *node.value, give)) return returned;
   auto iterator = iterate(interpreter, evaluate(interpreter, *node.value));
   while (Value value = iterator->next()) yield_value(interpreter, value);
-  return interpreter.none();
+  return iterator->returned != nullptr ? iterator->returned : interpreter.none();
 }
 
 Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expression) {

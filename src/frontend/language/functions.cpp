@@ -91,10 +91,9 @@ Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& 
   const auto& nodes = interpreter.builder().block().nodes;
   size_t first = nodes.size(), writes = interpreter.history.overwritten.size(),
          effects = interpreter.effect_count();
-  interpreter.run_frame(frame, [&] {
+  const Value returned = interpreter.run_frame(frame, [&] {
     const Awaiting nothing(interpreter, Awaiting::What::nothing);
-    execute(interpreter, body);
-    return Value();
+    return run_body(interpreter, &body, nullptr);
   });
   bool computes =
       writes != interpreter.history.overwritten.size() || effects != interpreter.effect_count();
@@ -107,6 +106,7 @@ Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& 
   if (computes) interpreter.refuse(ReasonCode::generator, frame.name);
   auto generator = iterate_elements(std::move(*yielded));
   generator->type = &PyGen_Type;
+  generator->returned = value_where_returned(interpreter, returned);
   return generator;
 }
 

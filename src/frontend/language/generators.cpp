@@ -52,13 +52,13 @@ bool may_be_generator(Interpreter& interpreter, const syntax::Expression& functi
 
 }  // namespace
 
-bool for_each_yielded(Interpreter& interpreter, const syntax::Expression& expression,
-                      const std::function<void(const Value&)>& body) {
+Value for_each_yielded(Interpreter& interpreter, const syntax::Expression& expression,
+                       const std::function<void(const Value&)>& body) {
   const auto* call_expression = syntax::try_as<syntax::Call>(&expression);
   if (call_expression == nullptr || !may_be_generator(interpreter, *call_expression->func))
-    return false;
+    return nullptr;
   const Value callee = evaluate(interpreter, *call_expression->func);
-  if (!is_generator_function(callee)) return false;
+  if (!is_generator_function(callee)) return nullptr;
   const CallArguments arguments = evaluate_arguments(interpreter, *call_expression);
   interpreter.at(expression);
   Frame& frame = interpreter.frame();
@@ -69,8 +69,7 @@ bool for_each_yielded(Interpreter& interpreter, const syntax::Expression& expres
     };
     return run_generator_body(interpreter, generator, statements);
   };
-  call(interpreter, callee, arguments);
-  return true;
+  return value_where_returned(interpreter, call(interpreter, callee, arguments));
 }
 
 namespace {

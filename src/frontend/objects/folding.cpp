@@ -99,7 +99,10 @@ Object folded(Interpreter& interpreter, const Value& value) {
     return dict;
   }
   if (const auto* set = as<SetValue>(value)) {
-    Object result = interpreter.must(PySet_New(nullptr));
+    if (!set->only_grew && set->elements.size() > 1)
+      interpreter.refuse(ReasonCode::dynamic_value, "the order of a set's elements");
+    Object result =
+        interpreter.must(set->is_frozen ? PyFrozenSet_New(nullptr) : PySet_New(nullptr));
     for (const Value& element : set->elements)
       if (PySet_Add(result.get(), key_object(interpreter, element).get()) < 0)
         interpreter.refuse_raised();

@@ -36,6 +36,7 @@ PyObject* of_object(const char* name) {
 bool is_plain_class(Interpreter& interpreter, PyTypeObject* type) {
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || Py_TYPE(type)->tp_call != PyType_Type.tp_call)
     return false;
+  assume_entries(interpreter, Py_TYPE(type), {"__call__"});
   if ((type->tp_flags & Py_TPFLAGS_IS_ABSTRACT) != 0 || type->tp_itemsize != 0) return false;
   const PyTypeObject* const base = python::class_in_c(type);
   if (base != &PyBaseObject_Type && base != &PyDict_Type && base != &PyList_Type &&

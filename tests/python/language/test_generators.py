@@ -109,3 +109,105 @@ def test_a_generator_that_fails():
     for (x,) in calls[8::5]:
         x[-1, 0] = 0
     return Program(step, calls)
+
+
+# --- what a generator returns ---------------------------------------------------------------------
+
+
+def returning():
+    yield 1.0
+    return "plain"
+
+
+def returning_within():
+    try:
+        yield 1.0
+        return "within"
+    finally:
+        pass
+
+
+def returning_in_a_loop():
+    while True:
+        yield 2.0
+        return "in a loop"
+
+
+def returning_nothing():
+    yield 3.0
+
+
+class Counted:
+    """An iterator of the program whose end has a value."""
+
+    def __init__(self, end):
+        self.left, self.end = 2, end
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.left == 0:
+            raise StopIteration(*self.end)
+        self.left -= 1
+        return float(self.left)
+
+
+def delegating(make):
+    value = yield from make()
+    yield value
+
+
+RETURNING = [
+    returning,
+    returning_within,
+    returning_in_a_loop,
+    returning_nothing,
+    lambda: Counted(("the end",)),
+    lambda: Counted(()),
+    lambda: [1.0, 2.0],
+]
+
+
+@pytest.mark.parametrize("make", RETURNING)
+@pytest.mark.parametrize("use", [list, lambda values: [*values, 0], lambda values: tuple(values)])
+@differential()
+def test_yield_from_gives_what_a_generator_returns(make, use):
+    return Program(lambda x: (x * 2, use(delegating(make))), rows(6))
+
+
+@differential()
+def test_yield_from_gives_what_a_generator_of_tensors_returns():
+    def rows_and_sum(x):
+        total = torch.zeros(())
+        for row in x:
+            yield row * 2
+            total = total + row.sum()
+        return total
+
+    def outer(x):
+        total = yield from rows_and_sum(x)
+        yield total * 3
+
+    def step(x):
+        parts = torch.zeros(())
+        for part in outer(x):
+            parts = parts + part.sum()
+        return parts
+
+    return Program(step, [(torch.randn(3, 4),) for _ in range(8)])
+
+
+@differential(reasons=["generator"])
+def test_value_of_a_generator_that_next_meets():
+    class Passing:
+        def __init__(self):
+            self.values = returning()
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            return next(self.values)
+
+    return Program(lambda x: (x * 2, list(delegating(Passing))), rows(6))

@@ -364,3 +364,25 @@ def test_attributes_written_beside_a_dictionary():
     calls = [(torch.randn(3), other) for _ in range(8)]
     calls += [(torch.randn(3), held.__dict__) for _ in range(4)]
     return Program(step, calls, watch=[held, other])
+
+
+@pytest.mark.parametrize(
+    ("make", "hits"),
+    [
+        (lambda i: frozenset([64, 1, 8]), 3),
+        (lambda i: frozenset(), 3),
+        (lambda i: frozenset([64, 1, 8]) | {3}, None),
+        (lambda i: {33, 1, 65, 2}.union([97]), None),
+        (lambda i: [frozenset({i})], 3),
+    ],
+)
+def test_texts_of_sets(make, hits):
+    @differential(hits=hits, reasons=[] if hits else ["dynamic_value"])
+    def texts():
+        def step(x, i):
+            made = make(i)
+            return x + i, repr(made), f"{made}", str([made]), "%s" % (made,)
+
+        return Program(step, [(torch.ones(2), i % 2) for i in range(8)])
+
+    texts()

@@ -134,3 +134,61 @@ def test_one_of_them_gets_a_dict_of_its_own():
         return x * other.count
 
     return Program(step, [*calls(8), separate, *calls(8)], watch=[one, other])
+
+
+# --- attributes of classes -------------------------------------------------------------------------
+
+
+def family(*, own):
+    """A class with a number, one derived from it, with `own` also with a number of its own, and an object."""
+
+    class Base:
+        number = 1.0
+
+    class Middle(Base):
+        pass
+
+    class Derived(Middle):
+        if own:
+            number = 5.0
+
+    return Base, Middle, Derived, Derived()
+
+
+def writes_the_base(Base, Middle, Derived, made):
+    def step(x):
+        Base.number = Base.number + 1
+        return x * Derived.number, x * made.number, Derived.number
+
+    return step
+
+
+def writes_both(Base, Middle, Derived, made):
+    def step(x):
+        Base.number = Base.number + 1
+        Derived.number = Derived.number + 1
+        return x * Derived.number, made.number
+
+    return step
+
+
+CHANGES = {
+    "deleted": lambda Base, Middle, Derived: delattr(Derived, "number"),
+    "derived": lambda Base, Middle, Derived: setattr(Derived, "number", 50.0),
+    "between": lambda Base, Middle, Derived: setattr(Middle, "number", 70.0),
+}
+
+
+@pytest.mark.parametrize("step", [writes_the_base, writes_both])
+@pytest.mark.parametrize("change", sorted(CHANGES))
+@differential(hits=4)
+def test_which_class_has_the_attribute_changes(step, change):
+    Base, Middle, Derived, made = family(own=step is writes_both or change == "deleted")
+
+    def seen():
+        return [vars(each).get("number") for each in (Base, Middle, Derived)]
+
+    made_step = step(Base, Middle, Derived, made)
+    arguments = calls(20)
+    arguments[9:9] = [lambda: CHANGES[change](Base, Middle, Derived)]
+    return Program(lambda x: (made_step(x), seen()), arguments)

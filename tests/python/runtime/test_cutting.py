@@ -368,6 +368,93 @@ def test_module_whose_forward_is_cut():
     return Program(step, calls, watch=[*net.parameters(), recorder, seen], convert=convert)
 
 
+@differential(hits=4)
+def test_module_whose_class_gets_another_forward():
+    recorder = Recorder()
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(4, 3)
+
+        def forward(self, x, scale=2):
+            hidden = torch.tanh(self.first(x)) * scale + 1
+            recorder.record(hidden.sum())
+            return hidden.softmax(-1).log() - 1
+
+    def other(self, x):
+        return self.first(x) * 5
+
+    def replace():
+        Net.forward = other
+
+    def change_default():
+        Net.forward.__defaults__ = (7,)
+
+    net = Net()
+    calls = [(torch.randn(5, 4),) for _ in range(10)]
+    calls = [*calls, change_default, *calls, replace, *calls]
+    return Program(
+        lambda x: net(x), calls, watch=[recorder], convert=lambda step: (step, torchjanus.function(net))
+    )
+
+
+@differential(hits=8)
+def test_function_whose_defaults_are_replaced():
+    recorder, *_ = setting()
+
+    def step(x, scale=1.0, *, shift=10.0):
+        y = x * scale + shift
+        recorder.record(y.sum())
+        return (y + 1).sum()
+
+    def other(x, scale=1.0, *, shift=10.0):
+        return x.sum() - scale
+
+    calls = [(torch.randn(3),) for _ in range(40)]
+    changes = [
+        lambda: setattr(step, "__defaults__", (2.0,)),
+        lambda: setattr(step, "__kwdefaults__", {"shift": 20.0}),
+        lambda: step.__kwdefaults__.update(shift=30.0),
+        lambda: setattr(step, "__code__", other.__code__),
+    ]
+    for number, change in enumerate(changes):
+        calls.insert(8 + 7 * number, change)
+    return Program(step, calls, watch=[recorder])
+
+
+count = 100  # of the module; a function's variable of this name is none of it
+
+
+@differential(hits=8)
+def test_variable_that_is_not_bound_where_a_segment_begins():
+    recorder, *_ = setting()
+
+    def step(x, number):
+        y = x * 2
+        recorder.record(y.sum())
+        y = y + 1
+        count += number  # noqa: F821, F841
+        return y.sum()
+
+    return Program(step, [(torch.randn(3), i) for i in range(16)], watch=[recorder])
+
+
+@differential(hits=8)
+def test_variable_that_is_not_bound_on_some_calls():
+    recorder, *_ = setting()
+
+    def step(x, number):
+        y = x * 2
+        if number % 3:
+            count = number
+        recorder.record(y.sum())
+        y = y + 1
+        return y.sum() * count
+
+    return Program(step, [(torch.randn(3), i) for i in range(1, 24)], watch=[recorder])
+
+
 def test_cut_that_does_not_pay_is_given_up(simulated):
     """A graph copies the whole table where Python writes a row."""
     simulated(2, 1)
