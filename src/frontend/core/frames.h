@@ -38,8 +38,8 @@ struct Frame {
   bool is_library = false;       ///< code of torch: spans shown to the user are those of its caller
   Value returned;                ///< by `return`
   std::vector<Value> arguments;  ///< for super(): the first positional argument
-  std::vector<Value>* yielded = nullptr;  ///< of a generator: where its values go
-  /// Of a generator whose consumer runs it: what that does with each value.
+  bool runs_ahead = false;       ///< a generator's, whose values are taken when it has ended
+  /// Of a generator: what is done with each value.
   std::function<void(const Value&)> at_yield;
   Value raised;                ///< by `raise`, or what else ended a statement so
   std::vector<Value> handled;  ///< exceptions whose handlers are being run, the outermost first

@@ -14,6 +14,7 @@
 #include "frontend/core/flags.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/narrowing.h"
+#include "frontend/core/nesting.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/numbers.h"
@@ -224,6 +225,7 @@ bool is_known_nan(const Value& value) {
 
 /// Whether two elements are equal: a flag that may vary for numbers only.
 Value equal_elements(Interpreter& interpreter, const Value& left, const Value& right) {
+  const Nesting deeper(interpreter);
   if (left == right) return interpreter.boolean(true);
   // NaN equals itself if it is the same object.
   const auto *first = as<Number>(left), *second = as<Number>(right);

@@ -8,6 +8,7 @@
 #include "frontend/core/recursion_state.h"
 #include "frontend/language/arguments.h"
 #include "frontend/language/evaluation.h"
+#include "frontend/language/run_ahead.h"
 #include "frontend/recursion/recursion.h"
 #include "frontend/values/make.h"
 #include "graph/op.h"
@@ -80,14 +81,21 @@ void remember_arguments(Frame& frame, const syntax::Tree& tree, const syntax::Ar
   if (value != variables.values.end()) frame.arguments.push_back(value->second);
 }
 
-/// Runs a generator to its end at once. The program must not be able to tell that from running it
-/// later: the generator may read, but neither compute tensors nor change anything.
+/// Runs a generator to its end at once. It may read, but neither compute tensors nor change
+/// anything.
 Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& body) {
   if (interpreter.at_next_generator)  // its consumer runs it, and not ahead
     return std::exchange(interpreter.at_next_generator, nullptr)(frame, body);
   if (interpreter.at_entry()) interpreter.refuse(ReasonCode::generator, frame.name);
-  auto yielded = std::make_shared<std::vector<Value>>();
-  frame.yielded = yielded.get();
+  const auto ahead = std::make_shared<RunAhead>(interpreter, frame);
+  std::vector<Value> yielded;
+  frame.runs_ahead = true;
+  frame.at_yield = [&](const Value& value) {
+    yielded.push_back(value);
+    ahead->yields(value);
+    if (yielded.size() > static_cast<size_t>(Interpreter::most_rounds()))
+      interpreter.refuse(ReasonCode::limit, "a generator of too many values");
+  };
   const auto& nodes = interpreter.builder().block().nodes;
   size_t first = nodes.size(), writes = interpreter.history.overwritten.size(),
          effects = interpreter.effect_count();
@@ -104,7 +112,12 @@ Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& 
     computes = computes || !(is_given || &op == &op::python_call || ops::is_of_numbers(op));
   }
   if (computes) interpreter.refuse(ReasonCode::generator, frame.name);
-  auto generator = iterate_elements(std::move(*yielded));
+  ahead->check_only_read();
+  auto generator = std::make_shared<Iterator>(
+      [ahead, elements = iterate_elements(std::move(yielded))]() -> Value {
+        ahead->check_unchanged();
+        return elements->next();
+      });
   generator->type = &PyGen_Type;
   generator->returned = value_where_returned(interpreter, returned);
   return generator;

@@ -4,6 +4,7 @@
 #include "frontend/core/class_entry.h"
 
 #include "frontend/core/entry_answers.h"
+#include "frontend/core/nesting.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
@@ -97,6 +98,7 @@ void expect_plain_class(const Frames& frames, PyTypeObject* type) {
 }  // namespace
 
 void collect_classes(Interpreter& interpreter, const Value& value, std::vector<Value>& classes) {
+  const Nesting deeper(interpreter);
   Value shadow = opened(interpreter, value);
   if (const auto* sequence = as<Sequence>(shadow)) {
     for (const Value& element : sequence->elements) collect_classes(interpreter, element, classes);

@@ -5,6 +5,7 @@
 
 #include "frontend/core/class_entry.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/nesting.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -61,6 +62,7 @@ bool is_key_by_contents(Interpreter& interpreter, PyObject* object) {
 }  // namespace
 
 Object folded(Interpreter& interpreter, const Value& value) {
+  const Nesting deeper(interpreter);
   if (const auto* known = as<Known>(value)) {
     if (known->source != nullptr && !is_immutable_constant(known->object.get())) {
       Value shadow = opened(interpreter, value);

@@ -296,6 +296,7 @@ Value compare_instances(Interpreter& interpreter, CompareOperator op, const Valu
 Value make_exception(Interpreter& interpreter, const Known& known, const CallArguments& arguments) {
   auto* type = reinterpret_cast<PyTypeObject*>(known.object.get());
   if (type->tp_new != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_new) return nullptr;
+  assume_entries(interpreter, type, {"__new__"});
   auto exception = std::make_shared<Instance>(known.object);
   set_exception_arguments(*exception, make_tuple(arguments.positional));
   if (const Value initialiser = written_method(interpreter, exception, "__init__"))

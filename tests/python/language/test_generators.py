@@ -211,3 +211,186 @@ def test_value_of_a_generator_that_next_meets():
             return next(self.values)
 
     return Program(lambda x: (x * 2, list(delegating(Passing))), rows(6))
+
+
+# --- elements that are taken step by step ---------------------------------------------------------
+
+
+class Counter:
+    def __init__(self):
+        self.number, self.log = 0, []
+
+
+def counting(counter):
+    for _ in range(3):
+        yield counter.number
+
+
+def lengths(values):
+    for _ in range(3):
+        yield len(values)
+
+
+def growing(values):
+    for value in values:
+        yield value
+
+
+def logging(log):
+    for number in range(4):
+        log.append(number)
+        yield number
+    log.append("end")
+
+
+def guarded(log):
+    try:
+        yield 1
+        yield 2
+    finally:
+        log.append("finally")
+
+
+def accumulating():
+    seen = []
+    for number in range(3):
+        seen.append(number)
+        yield seen
+
+
+def attribute_between(x, counter):
+    seen = []
+    for _, value in enumerate(counting(counter)):
+        seen.append(value)
+        counter.number += 1
+    return x * 2, seen
+
+
+def length_between(x, counter):
+    values, seen = [5], []
+    for value, _ in zip(lengths(values), range(9)):
+        seen.append(value)
+        values.append(1)
+    return x * 2, seen
+
+
+def kept_between(x, counter):
+    counter.log.clear()
+    seen = []
+    for _, value in enumerate(lengths(counter.log)):
+        seen.append(value)
+        counter.log.append(value)
+    return x * 2, seen
+
+
+def grown_between(x, counter):
+    values, seen = [1], []
+    for _, value in enumerate(growing(values)):
+        seen.append(value)
+        if len(values) < 5:
+            values.append(value + 1)
+    return x * 2, seen
+
+
+def variable_between(x, counter):
+    number, seen = 0, []
+
+    def reading():
+        for _ in range(3):
+            yield number
+
+    for _, value in enumerate(reading()):
+        seen.append(value)
+        number += 1
+    return x * 2, seen
+
+
+def left_behind_an_effect(x, counter):
+    for value in logging(counter.log):
+        if value == 1:
+            break
+        x = x + value
+    return x, list(counter.log)
+
+
+def left_within_try(x, counter):
+    for value in guarded(counter.log):
+        if value == 1:
+            break
+    return x * value
+
+
+def taken_one_by_one(x, counter):
+    values = logging(counter.log)
+    first = next(values)
+    counter.log.append("between")
+    return x * (first + next(values))
+
+
+def yields_one_list(x, counter):
+    return x * 2, [len(each) for _, each in enumerate(accumulating())]
+
+
+def changed_by_the_consumer(x, counter):
+    def one_list():
+        held = [0]
+        for _ in range(3):
+            yield held
+            held.append(len(held))
+
+    total = 0
+    for number, each in enumerate(one_list()):
+        total += len(each) * number
+        each.append(7)
+    return x * total
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        attribute_between,
+        length_between,
+        kept_between,
+        grown_between,
+        variable_between,
+        left_behind_an_effect,
+        left_within_try,
+        taken_one_by_one,
+        yields_one_list,
+        changed_by_the_consumer,
+    ],
+)
+@differential(reasons=["generator"])
+def test_generators_whose_steps_show(step):
+    counter = Counter()
+    return Program(
+        lambda x: step(x, counter), [(torch.ones(2) * i,) for i in range(8)], watch=[counter]
+    )
+
+
+def numbered_steps(x):
+    total = torch.zeros(())
+    for number, value in enumerate(counting(Counter())):
+        total = total + x.sum() * (number + value)
+    return total
+
+
+def zipped_steps(x):
+    seen = []
+    for value, row in zip(growing([1.0, 2.0, 3.0]), x):
+        seen.append(value * row)
+    return torch.stack(seen)
+
+
+def left_early(x):
+    for value in growing((1.0, 2.0, 3.0)):
+        if value == 2.0:
+            break
+        x = x * (value + 1)
+    return x
+
+
+@pytest.mark.parametrize("step", [numbered_steps, zipped_steps, left_early])
+@differential()
+def test_generators_whose_steps_do_not_show(step):
+    return Program(step, [(torch.randn(3, 4),) for _ in range(8)])

@@ -185,10 +185,11 @@ CHANGES = {
 def test_which_class_has_the_attribute_changes(step, change):
     Base, Middle, Derived, made = family(own=step is writes_both or change == "deleted")
 
-    def seen():
-        return [vars(each).get("number") for each in (Base, Middle, Derived)]
+    seen = []
 
-    made_step = step(Base, Middle, Derived, made)
-    arguments = calls(20)
-    arguments[9:9] = [lambda: CHANGES[change](Base, Middle, Derived)]
-    return Program(lambda x: (made_step(x), seen()), arguments)
+    def look():
+        seen.append([vars(each).get("number") for each in (Base, Middle, Derived)])
+
+    arguments = [each for call in calls(20) for each in (call, look)]
+    arguments[18:18] = [lambda: CHANGES[change](Base, Middle, Derived)]
+    return Program(step(Base, Middle, Derived, made), arguments, watch=[seen])
