@@ -420,6 +420,16 @@ PyObject* get_attribute(PyObject* object, PyObject* name) {
   return PyObject_GetAttr(wrapped, name);
 }
 
+/// What the plain function runs, and with which defaults, is changed in it.
+int set_attribute(PyObject* object, PyObject* name, PyObject* value) {
+  const FunctionObject* function = as_function(object);
+  if (function->self == nullptr && function->function != nullptr && PyUnicode_Check(name))
+    for (const char* own : {"__code__", "__defaults__", "__kwdefaults__"})
+      if (PyUnicode_CompareWithASCIIString(name, own) == 0)
+        return PyObject_SetAttr(function->function, name, value);
+  return PyObject_GenericSetAttr(object, name, value);
+}
+
 PyObject* bind_method(PyObject* object, PyObject* instance, PyObject* /*owner*/) {
   if (instance == nullptr || instance == Py_None) return Py_NewRef(object);
   // A bound method or a builtin does not bind again.
@@ -541,7 +551,7 @@ PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
                        {Py_tp_clear, slot(clear)},
                        {Py_tp_call, slot(PyVectorcall_Call)},
                        {Py_tp_getattro, slot(get_attribute)},
-                       {Py_tp_setattro, slot(PyObject_GenericSetAttr)},
+                       {Py_tp_setattro, slot(set_attribute)},
                        {Py_tp_descr_get, slot(bind_method)},
                        {Py_tp_repr, slot(represent)},
                        {Py_tp_methods, methods},

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 
+import pytest
 import torch.nn.functional as F
 from differential import Call, Program, differential
 
@@ -422,6 +423,29 @@ def test_function_whose_defaults_are_replaced():
     for number, change in enumerate(changes):
         calls.insert(8 + 7 * number, change)
     return Program(step, calls, watch=[recorder])
+
+
+def test_defaults_that_are_set_on_the_converted_function():
+    @torchjanus.function
+    def scaled(x, scale=1.0, *, shift=0.0):
+        return x * scale + shift
+
+    def other(x, scale=1.0, *, shift=0.0):
+        return x - scale
+
+    x = torch.ones(2)
+    for call in range(12):
+        if call == 4:
+            scaled.__defaults__ = (3.0,)
+        if call == 8:
+            scaled.__kwdefaults__ = {"shift": 2.0}
+        expected = x * (3.0 if call >= 4 else 1.0) + (2.0 if call >= 8 else 0.0)
+        assert torch.equal(scaled(x), expected)
+    assert scaled.__defaults__ == (3.0,) and scaled.stats()["hits"]
+    with pytest.raises(TypeError, match="__defaults__ must be set to a tuple object"):
+        scaled.__defaults__ = 5
+    scaled.__code__ = other.__code__
+    assert torch.equal(scaled(x), x - 3)
 
 
 count = 100  # of the module; a function's variable of this name is none of it
