@@ -2,6 +2,8 @@
 // room of recursion, which may make a function of the graph.
 #include "frontend/language/functions.h"
 
+#include <algorithm>
+
 #include "frontend/control/branches.h"
 #include "frontend/control/outcomes.h"
 #include "frontend/core/exceptions.h"
@@ -91,6 +93,10 @@ Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& 
   std::vector<Value> yielded;
   frame.runs_ahead = true;
   frame.at_yield = [&](const Value& value) {
+    // Where the generator is left, its handlers are given GeneratorExit.
+    const auto handles = [](const Frame::Awaited& awaited) { return awaited.type != nullptr; };
+    if (std::ranges::any_of(frame.awaiting, handles))
+      interpreter.refuse(ReasonCode::generator, frame.name);
     yielded.push_back(value);
     ahead->yields(value);
     if (yielded.size() > static_cast<size_t>(Interpreter::most_rounds()))

@@ -10,6 +10,7 @@
 #include "frontend/core/class_entry.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/nesting.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/evaluation.h"
@@ -37,7 +38,7 @@ namespace {
 /// What is nested deeper than so many levels, or holds itself, is left to Python.
 constexpr int kMostLevels = 50;
 
-bool needs_run(const Value& value, int levels) {
+bool needs_run_within(const Value& value, int levels) {
   if (levels == 0) return true;
   switch (value->kind) {
     case ValueKind::run_time:
@@ -50,11 +51,11 @@ bool needs_run(const Value& value, int levels) {
     case ValueKind::sequence:
       if (rolled(value) != nullptr) return true;
       for (const Value& element : as<Sequence>(value)->elements)
-        if (needs_run(element, levels - 1)) return true;
+        if (needs_run_within(element, levels - 1)) return true;
       return false;
     case ValueKind::dictionary:
       for (const auto& [key, element] : as<Dictionary>(value)->items)
-        if (needs_run(element, levels - 1)) return true;
+        if (needs_run_within(element, levels - 1)) return true;
       return false;
     default:
       return false;
@@ -63,7 +64,7 @@ bool needs_run(const Value& value, int levels) {
 
 }  // namespace
 
-bool needs_run(const Value& value) { return needs_run(value, kMostLevels); }
+bool needs_run(const Value& value) { return needs_run_within(value, kMostLevels); }
 
 namespace {
 
@@ -114,6 +115,7 @@ Object stand_in_of_sequence(Interpreter& interpreter, const Sequence& sequence,
 
 /// An object of the kind that the value will be; null where that is not known.
 Object stand_in(Interpreter& interpreter, const Value& value, const StandIns& numbers) {
+  const Nesting deeper(interpreter);
   if (const auto* number = as<Number>(value)) return stand_in_of_type(number->type, numbers);
   if (auto* tensor = as<Tensor>(value)) return stand_in_of_tensor(interpreter, *tensor, numbers);
   if (const auto* deferred = as<Deferred>(value))

@@ -251,6 +251,15 @@ def guarded(log):
         log.append("finally")
 
 
+def handling(log):
+    try:
+        yield 1
+        yield 2
+    except GeneratorExit:
+        log.append("left")
+        raise
+
+
 def accumulating():
     seen = []
     for number in range(3):
@@ -320,6 +329,13 @@ def left_within_try(x, counter):
     return x * value
 
 
+def left_within_a_handler(x, counter):
+    for value in handling(counter.log):
+        if value == 1:
+            break
+    return x * value
+
+
 def taken_one_by_one(x, counter):
     values = logging(counter.log)
     first = next(values)
@@ -355,6 +371,7 @@ def changed_by_the_consumer(x, counter):
         variable_between,
         left_behind_an_effect,
         left_within_try,
+        left_within_a_handler,
         taken_one_by_one,
         yields_one_list,
         changed_by_the_consumer,

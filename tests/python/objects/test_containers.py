@@ -2,6 +2,7 @@
 PYTEST_DONT_REWRITE"""
 
 import bisect
+import copy
 import dataclasses
 import enum
 import functools
@@ -14,6 +15,7 @@ import pytest
 from differential import Program, differential
 
 import torch
+import torchjanus
 
 
 class Mode(enum.Enum):
@@ -386,3 +388,53 @@ def test_texts_of_sets(make, hits):
         return Program(step, [(torch.ones(2), i % 2) for i in range(8)])
 
     texts()
+
+
+def itself():
+    made = []
+    made.append(made)
+    return made
+
+
+def in_a_dict():
+    made = {}
+    made["self"] = made
+    return made
+
+
+def nested(depth):
+    made = [1]
+    for _ in range(depth):
+        made = [made]
+    return made
+
+
+DEEP = [
+    lambda x: (x + 1, str(itself()), repr(in_a_dict())),
+    lambda x: (x + 1, f"{itself()}", "%s" % (itself(),), "{}".format(in_a_dict())),
+    lambda x: (x + 1, itself() == itself()),
+    lambda x: (x + 1, in_a_dict() == in_a_dict()),
+    lambda x: (x + 1, print(itself(), in_a_dict())),
+    lambda x: (x + 1, copy.deepcopy(nested(3000))),
+    lambda x: (x + 1, nested(3000) == nested(3000)),
+    lambda x: (x + 1, str(nested(400))),
+    lambda x: (x + 1, isinstance(x, (((((int,),),),), torch.Tensor))),
+]
+
+
+@pytest.mark.parametrize("step", DEEP)
+def test_containers_that_hold_themselves_or_are_very_deep(step):
+    converted = torchjanus.function(step)
+
+    def outcome(run, x):
+        try:
+            result = run(x)
+        except RecursionError:
+            return "RecursionError"
+        return repr(result[0]), repr(result[1:]) if "3000" not in str(
+            step.__code__.co_consts
+        ) else ""
+
+    for call in range(6):
+        assert outcome(converted, torch.ones(2) * call) == outcome(step, torch.ones(2) * call)
+    assert "internal_error" not in {each["code"] for each in converted.stats()["reasons"]}

@@ -396,7 +396,10 @@ def test_module_whose_class_gets_another_forward():
     calls = [(torch.randn(5, 4),) for _ in range(10)]
     calls = [*calls, change_default, *calls, replace, *calls]
     return Program(
-        lambda x: net(x), calls, watch=[recorder], convert=lambda step: (step, torchjanus.function(net))
+        lambda x: net(x),
+        calls,
+        watch=[recorder],
+        convert=lambda step: (step, torchjanus.function(net)),
     )
 
 
