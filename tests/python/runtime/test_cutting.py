@@ -461,7 +461,7 @@ def test_variable_that_is_not_bound_where_a_segment_begins():
     def step(x, number):
         y = x * 2
         recorder.record(y.sum())
-        count += number  # noqa: F821, F841
+        count += number  # noqa: F821, F823, F841
         y = y + 1
         return y.sum()
 
