@@ -423,10 +423,10 @@ PyObject* get_attribute(PyObject* object, PyObject* name) {
 /// What the plain function runs, and with which defaults, is changed in it.
 int set_attribute(PyObject* object, PyObject* name, PyObject* value) {
   const FunctionObject* function = as_function(object);
-  if (function->self == nullptr && function->function != nullptr && PyUnicode_Check(name))
+  if (function->function != nullptr && PyUnicode_Check(name))
     for (const char* own : {"__code__", "__defaults__", "__kwdefaults__"})
       if (PyUnicode_CompareWithASCIIString(name, own) == 0)
-        return PyObject_SetAttr(function->function, name, value);
+        return PyObject_SetAttr(function->wrapped, name, value);
   return PyObject_GenericSetAttr(object, name, value);
 }
 

@@ -10,8 +10,8 @@ namespace janus::frontend {
 /// What the class has under the name, assumed to stay; null: nothing.
 PyObject* class_entry(Interpreter& interpreter, PyTypeObject* type, const char* name);
 
-/// Assumes that what a class of the program has under these names, or that it has nothing, stays
-/// so: where C's slots of the class have answered. What is written in C does not change.
+/// Assumes that a class of the program keeps what it has under these names, or has nothing under
+/// them: where only its type slots were looked at. A class written in C does not change.
 void assume_entries(Interpreter& interpreter, PyTypeObject* type,
                     std::initializer_list<const char*> names);
 

@@ -49,6 +49,7 @@ const graph::SourceSpan& Frames::user_span() const {
 }
 
 void Frames::at(const syntax::Node& node) {
+  ++steps_;
   frame_->span = node.span;
   writer_.builder().set_span(user_span());
 }

@@ -78,6 +78,8 @@ class Frames {
   /// The innermost span of the user's own code.
   const graph::SourceSpan& user_span() const;
   void at(const syntax::Node& node);
+  /// How many nodes have been interpreted: if it is equal, the program has done nothing between.
+  uint64_t steps() const { return steps_; }
   const speculate::NodeFact* fact(int number) const;
   /// A line for explain().
   void mark(speculate::LineMark::Kind kind, std::string note = {});
@@ -134,6 +136,7 @@ class Frames {
   const Scopes& scopes_;
   Frame* frame_ = nullptr;
   int depth_ = 0;
+  uint64_t steps_ = 0;
 };
 
 /// While it lives, an error of the run that leaves the code at hand is seen, if `sees`.

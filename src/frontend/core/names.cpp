@@ -5,6 +5,7 @@
 
 #include "frontend/core/narrowing.h"
 #include "frontend/values/constants.h"
+#include "python/version.h"
 #include "speculate/finalizers.h"
 #include "speculate/reason_record.h"
 #include "syntax/source.h"
@@ -18,11 +19,11 @@ namespace {
 
 PyObject* code_object(PyObject* function) { return PyFunction_GetCode(function); }
 
-bool is_variable_of(PyCodeObject* code, const Object& name) {
-  for (const auto names : {PyCode_GetVarnames, PyCode_GetCellvars, PyCode_GetFreevars}) {
-    const Object variables = Object::steal(names(code));
-    if (variables && PySequence_Contains(variables.get(), name.get()) == 1) return true;
-  }
+bool is_variable_of(const PyCodeObject* code, PyObject* name) {
+  const char* kinds = PyBytes_AS_STRING(code->co_localspluskinds);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_localsplusnames); ++i)
+    if (PyUnicode_Compare(PyTuple_GET_ITEM(code->co_localsplusnames, i), name) == 0)
+      return !python::is_hidden_variable(kinds[i]);
   return false;
 }
 
@@ -50,10 +51,10 @@ Value* Names::find_variable(const std::string& name) {
   return nullptr;
 }
 
-/// A variable of the function that the statements stand in is none of the module's, also where it
-/// is not bound.
+/// A local variable of the function that the statements stand in never falls back to a global, even
+/// while it is unbound.
 const Source* Names::frame_variable(const Object& name) const {
-  const bool is_local = call_.variables != call_.globals && is_variable_of(call_.code, name);
+  const bool is_local = call_.variables != call_.globals && is_variable_of(call_.code, name.get());
   return writer_.sources().root(Source::Kind::variable, name, is_local ? 1 : 0);
 }
 

@@ -83,50 +83,11 @@ void remember_arguments(Frame& frame, const syntax::Tree& tree, const syntax::Ar
   if (value != variables.values.end()) frame.arguments.push_back(value->second);
 }
 
-/// Runs a generator to its end at once. It may read, but neither compute tensors nor change
-/// anything.
 Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& body) {
   if (interpreter.at_next_generator)  // its consumer runs it, and not ahead
     return std::exchange(interpreter.at_next_generator, nullptr)(frame, body);
   if (interpreter.at_entry()) interpreter.refuse(ReasonCode::generator, frame.name);
-  const auto ahead = std::make_shared<RunAhead>(interpreter, frame);
-  std::vector<Value> yielded;
-  frame.runs_ahead = true;
-  frame.at_yield = [&](const Value& value) {
-    // Where the generator is left, its handlers are given GeneratorExit.
-    const auto handles = [](const Frame::Awaited& awaited) { return awaited.type != nullptr; };
-    if (std::ranges::any_of(frame.awaiting, handles))
-      interpreter.refuse(ReasonCode::generator, frame.name);
-    yielded.push_back(value);
-    ahead->yields(value);
-    if (yielded.size() > static_cast<size_t>(Interpreter::most_rounds()))
-      interpreter.refuse(ReasonCode::limit, "a generator of too many values");
-  };
-  const auto& nodes = interpreter.builder().block().nodes;
-  size_t first = nodes.size(), writes = interpreter.history.overwritten.size(),
-         effects = interpreter.effect_count();
-  const Value returned = interpreter.run_frame(frame, [&] {
-    const Awaiting nothing(interpreter, Awaiting::What::nothing);
-    return run_body(interpreter, &body, nullptr);
-  });
-  bool computes =
-      writes != interpreter.history.overwritten.size() || effects != interpreter.effect_count();
-  for (size_t i = first; i < nodes.size(); ++i) {
-    const graph::OpDef& op = *nodes[i]->op;
-    const bool is_given = op.role == graph::Role::constant || op.role == graph::Role::state ||
-                          op.role == graph::Role::size;
-    computes = computes || !(is_given || &op == &op::python_call || ops::is_of_numbers(op));
-  }
-  if (computes) interpreter.refuse(ReasonCode::generator, frame.name);
-  ahead->check_only_read();
-  auto generator = std::make_shared<Iterator>(
-      [ahead, elements = iterate_elements(std::move(yielded))]() -> Value {
-        ahead->check_unchanged();
-        return elements->next();
-      });
-  generator->type = &PyGen_Type;
-  generator->returned = value_where_returned(interpreter, returned);
-  return generator;
+  return run_ahead(interpreter, frame, body);
 }
 
 }  // namespace

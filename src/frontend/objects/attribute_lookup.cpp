@@ -231,6 +231,9 @@ Value Lookup::changed_in(PyTypeObject* type, const Source* path) {
         i == 0 ? path
                : sources.step(Source::Kind::index, sources.step(Source::Kind::attribute, path, mro),
                               {}, i);
+    if (i > 0)
+      interpreter_.assume(Assumption::Kind::identity, place,
+                          Object::borrow(reinterpret_cast<PyObject*>(base)));
     if (is_heap_type(base))
       interpreter_.assume(is_own ? Assumption::Kind::has_key : Assumption::Kind::missing_key, place,
                           name_);

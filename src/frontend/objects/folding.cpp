@@ -123,6 +123,8 @@ Object key_object(Interpreter& interpreter, const Value& value) {
                  Py_TYPE(object)->tp_hash == PyBaseObject_Type.tp_hash ||
                  is_key_by_contents(interpreter, object);
     if (plain) {
+      if (!PyType_Check(object))
+        assume_entries(interpreter, Py_TYPE(object), {"__eq__", "__hash__"});
       interpreter.assume_identity(*known);
       return known->object;
     }

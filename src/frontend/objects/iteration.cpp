@@ -94,7 +94,8 @@ std::shared_ptr<Iterator> iterate_tensor(Interpreter& interpreter, std::shared_p
 
 /// `value` of a StopIteration: the first argument, if any; null where its arguments are not known.
 Value value_of_end(Interpreter& interpreter, const Value& exception) {
-  const Value arguments = arguments_of_exception(*as<Instance>(exception));
+  const auto* instance = as<Instance>(exception);
+  const Value arguments = instance == nullptr ? nullptr : arguments_of_exception(*instance);
   if (arguments == nullptr) return nullptr;
   const std::vector<Value> values = elements_of(interpreter, arguments);
   return values.empty() ? nullptr : values.front();

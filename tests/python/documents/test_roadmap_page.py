@@ -219,7 +219,7 @@ def reasons(f: Callable) -> tuple[set[str], int]:
 # --- rows whose example is more than one line --------------------------------------------------------
 
 
-@gap("generator whose steps show, behind `enumerate`, `zip`, `next` or a `break`")
+@gap("generator whose steps show, behind `zip`, `next` or a `break`")
 def stepwise():
     def lengths(seen):
         for _ in range(3):
@@ -227,7 +227,7 @@ def stepwise():
 
     def f(x, n, w):
         seen = []
-        for _, length in enumerate(lengths(seen)):
+        for length, _ in zip(lengths(seen), range(3)):
             seen.append(length)
         return x * sum(seen)
 

@@ -361,20 +361,111 @@ def changed_by_the_consumer(x, counter):
     return x * total
 
 
+def modes_around(x, counter):
+    def without_gradients():
+        with torch.no_grad():
+            for number in range(3):
+                yield number
+
+    total = x.sum()
+    for number, _ in zip(without_gradients(), x):
+        total = total + x.sum() * number
+    return total
+
+
+def puts_back(x, counter):
+    def at_work():
+        for number in range(2):
+            counter.number += 1
+            yield number
+            counter.number -= 1
+
+    return x * 2, [counter.number for number, _ in zip(at_work(), range(5))]
+
+
+def asks_tensors(x, counter):
+    leaves = [torch.ones(2, requires_grad=True) for _ in range(3)]
+
+    def trainable():
+        for leaf in leaves:
+            if leaf.requires_grad:
+                yield leaf
+
+    count = 0
+    for leaf, _ in zip(trainable(), range(9)):
+        count += 1
+        leaves[-1].requires_grad_(False)
+    return x * count
+
+
+def stored_before(x, counter):
+    counter.log = [5]
+    seen = []
+    for value, _ in zip(lengths(counter.log), range(3)):
+        seen.append(value)
+        counter.log.append(value)
+    return x * sum(seen)
+
+
 @pytest.mark.parametrize(
     "step",
     [
         attribute_between,
-        length_between,
         kept_between,
         grown_between,
         variable_between,
+        yields_one_list,
+        changed_by_the_consumer,
+    ],
+)
+@differential()
+def test_generators_whose_steps_show_within_enumerate(step):
+    counter = Counter()
+    return Program(
+        lambda x: step(x, counter), [(torch.ones(2) * i,) for i in range(8)], watch=[counter]
+    )
+
+
+def attribute_between_taken(x, counter):
+    seen = []
+    for value, _ in zip(counting(counter), range(3)):
+        seen.append(value)
+        counter.number += 1
+    return x * 2, seen
+
+
+def variable_between_taken(x, counter):
+    number, seen = 0, []
+
+    def reading():
+        for _ in range(3):
+            yield number
+
+    for value, _ in zip(reading(), range(3)):
+        seen.append(value)
+        number += 1
+    return x * 2, seen
+
+
+def one_list_taken(x, counter):
+    return x * 2, [len(each) for each, _ in zip(accumulating(), range(3))]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        length_between,
+        attribute_between_taken,
+        variable_between_taken,
+        one_list_taken,
         left_behind_an_effect,
         left_within_try,
         left_within_a_handler,
         taken_one_by_one,
-        yields_one_list,
-        changed_by_the_consumer,
+        stored_before,
+        modes_around,
+        puts_back,
+        asks_tensors,
     ],
 )
 @differential(reasons=["generator"])
@@ -383,6 +474,65 @@ def test_generators_whose_steps_show(step):
     return Program(
         lambda x: step(x, counter), [(torch.ones(2) * i,) for i in range(8)], watch=[counter]
     )
+
+
+class Batches:
+    def __init__(self, rows):
+        self.rows, self.steps = rows, 0
+
+    def __iter__(self):
+        for row in self.rows:
+            yield row
+
+    def of(self, count):
+        for number in range(count):
+            yield number
+
+
+def counted_steps(x, batches):
+    total = x.sum()
+    for row in batches:
+        total = total + row.sum()
+        batches.steps += 1
+    for number, value in enumerate(batches.of(3)):
+        total = total + number * value
+        batches.steps += 1
+    return total
+
+
+def zipped_while_counting(x, batches):
+    total = x.sum()
+    for value, row in zip(batches.of(3), x):
+        total = total + row.sum() * value
+        batches.steps += 1
+    return total
+
+
+def averaged(x, batches):
+    with torch.no_grad():
+        for one, other in zip(batches.model.parameters(), batches.average.parameters()):
+            other.mul_(0.5).add_(one, alpha=0.5)
+            batches.steps += 1
+    return x * batches.steps
+
+
+def given_back(x, batches):
+    def delegating():
+        values = batches.of(2)
+        first = yield from values
+        second = yield from values
+        yield (first, second)
+
+    return x * 2, list(delegating())
+
+
+@pytest.mark.parametrize("step", [counted_steps, zipped_while_counting, averaged, given_back])
+@differential()
+def test_steps_that_count_in_the_loops_body(step):
+    batches = Batches([torch.randn(3) for _ in range(3)])
+    batches.model, batches.average = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+    calls = [(torch.randn(3, 4),) for _ in range(8)]
+    return Program(lambda x: step(x, batches), calls, watch=[batches])
 
 
 def numbered_steps(x):

@@ -401,7 +401,7 @@ LATER = {
     "__len__": (lambda x, a, A: x * (3 if not a else 2), 0),
     "__eq__": (lambda x, a, A: x * (a == 1), True),
     "__ne__": (lambda x, a, A: x * (a != 1), False),
-    "__lt__": (lambda x, a, A: x * (3 if hasattr(a, "__gt__") else 2), True),
+    "__iter__": (lambda x, a, A: x * (3 if hasattr(a, "__iter__") else 2), 5),
     "__call__": (lambda x, a, A: x * (3 if callable(a) else 2), 5),
 }
 OF_METACLASS = {
@@ -420,7 +420,7 @@ def later(step, owner, name, value, a, A):
 
 @pytest.mark.parametrize("base", [object, nn.Module])
 @pytest.mark.parametrize("name", sorted(LATER))
-@differential(hits=6)
+@differential(hits=14)
 def test_class_that_gets_a_special_method(name, base):
     class A(base):
         pass
@@ -429,8 +429,31 @@ def test_class_that_gets_a_special_method(name, base):
     return later(step, A, name, value, A(), A)
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda x, a, b: x * len({a, b}),
+        lambda x, a, b: x * len({a: 1, b: 2}),
+        lambda x, a, b: x * (3 if b in {a} else 2),
+        lambda x, a, b: x * {a: 1}.get(b, 5),
+    ],
+)
+@differential(hits=9)
+def test_class_whose_objects_become_equal(step):
+    class A:
+        pass
+
+    a, b = A(), A()
+    calls = [(torch.ones(3) * i,) for i in range(12)]
+    changes = [
+        lambda: setattr(A, "__eq__", answers(True)),
+        lambda: setattr(A, "__hash__", answers(5)),
+    ]
+    return Program(lambda x: step(x, a, b), [*calls, *changes, *calls])
+
+
 @pytest.mark.parametrize("name", sorted(OF_METACLASS))
-@differential(hits=6)
+@differential(hits=9)
 def test_metaclass_that_gets_a_special_method(name):
     class Meta(type):
         pass

@@ -175,6 +175,7 @@ def writes_both(Base, Middle, Derived, made):
 CHANGES = {
     "deleted": lambda Base, Middle, Derived: delattr(Derived, "number"),
     "derived": lambda Base, Middle, Derived: setattr(Derived, "number", 50.0),
+    "bases": lambda Base, Middle, Derived: setattr(Derived, "__bases__", (Base,)),
     "between": lambda Base, Middle, Derived: setattr(Middle, "number", 70.0),
 }
 
