@@ -175,7 +175,7 @@ class AheadOfItsConsumer {
   void check() {
     if (interpreter_.steps() == steps_) return;
     // Torch's generators go over modules, which are there before, and what these hold.
-    if (generator_.is_library && interpreter_.modes == modes_ &&
+    if (is_of_before_ && interpreter_.modes == modes_ &&
         interpreter_.heap.change_count() == changes_)
       return;
     spent_ += elements_.size();
@@ -229,8 +229,18 @@ class AheadOfItsConsumer {
   }
 
   Interpreter& interpreter_;
+  static bool was_there_before(const Value& value) {
+    const auto* method = as<Method>(value);
+    return value == nullptr || known_object(value) != nullptr || as<Number>(value) != nullptr ||
+           as<Closure>(value) != nullptr || (method != nullptr && was_there_before(method->self));
+  }
+
   const Frame generator_;
   const VariableValues arguments_;
+  const bool is_of_before_ =
+      generator_.is_library && std::ranges::all_of(arguments_, [](const auto& each) {
+        return was_there_before(each.second);
+      });
   const syntax::Body& body_;
   std::vector<Value> elements_;
   Value returned_;

@@ -222,11 +222,6 @@ Value Lookup::changed_in(PyTypeObject* type, const Source* path) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
     PyObject* const dict = python::class_dict(base);
-    const Held changed = interpreter_.heap.find(interpreter_, dict, name_.get(), nullptr);
-    if (changed.is_absent())
-      interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
-    if (changed.is_value()) return changed.value();
-    const bool is_own = PyDict_GetItemWithError(dict, name_.get()) != nullptr;
     const Source* const place =
         i == 0 ? path
                : sources.step(Source::Kind::index, sources.step(Source::Kind::attribute, path, mro),
@@ -234,6 +229,11 @@ Value Lookup::changed_in(PyTypeObject* type, const Source* path) {
     if (i > 0)
       interpreter_.assume(Assumption::Kind::identity, place,
                           Object::borrow(reinterpret_cast<PyObject*>(base)));
+    const Held changed = interpreter_.heap.find(interpreter_, dict, name_.get(), nullptr);
+    if (changed.is_absent())
+      interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
+    if (changed.is_value()) return changed.value();
+    const bool is_own = PyDict_GetItemWithError(dict, name_.get()) != nullptr;
     if (is_heap_type(base))
       interpreter_.assume(is_own ? Assumption::Kind::has_key : Assumption::Kind::missing_key, place,
                           name_);

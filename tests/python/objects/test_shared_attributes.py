@@ -173,10 +173,10 @@ def writes_both(Base, Middle, Derived, made):
 
 
 CHANGES = {
-    "deleted": lambda Base, Middle, Derived: delattr(Derived, "number"),
-    "derived": lambda Base, Middle, Derived: setattr(Derived, "number", 50.0),
-    "bases": lambda Base, Middle, Derived: setattr(Derived, "__bases__", (Base,)),
-    "between": lambda Base, Middle, Derived: setattr(Middle, "number", 70.0),
+    "deleted": lambda Other, Middle, Derived: delattr(Derived, "number"),
+    "derived": lambda Other, Middle, Derived: setattr(Derived, "number", 50.0),
+    "bases": lambda Other, Middle, Derived: setattr(Derived, "__bases__", (Other,)),
+    "between": lambda Other, Middle, Derived: setattr(Middle, "number", 70.0),
 }
 
 
@@ -185,6 +185,7 @@ CHANGES = {
 @differential(hits=4)
 def test_which_class_has_the_attribute_changes(step, change):
     Base, Middle, Derived, made = family(own=step is writes_both or change == "deleted")
+    Other = type("Other", (), {"number": 20.0})
 
     seen = []
 
@@ -192,5 +193,5 @@ def test_which_class_has_the_attribute_changes(step, change):
         seen.append([vars(each).get("number") for each in (Base, Middle, Derived)])
 
     arguments = [each for call in calls(20) for each in (call, look)]
-    arguments[18:18] = [lambda: CHANGES[change](Base, Middle, Derived)]
+    arguments[18:18] = [lambda: CHANGES[change](Other, Middle, Derived)]
     return Program(step(Base, Middle, Derived, made), arguments, watch=[seen])
