@@ -228,13 +228,13 @@ class AheadOfItsConsumer {
     return {std::move(yielded.values), value_where_returned(interpreter_, returned)};
   }
 
-  Interpreter& interpreter_;
   static bool was_there_before(const Value& value) {
     const auto* method = as<Method>(value);
     return value == nullptr || known_object(value) != nullptr || as<Number>(value) != nullptr ||
            as<Closure>(value) != nullptr || (method != nullptr && was_there_before(method->self));
   }
 
+  Interpreter& interpreter_;
   const Frame generator_;
   const VariableValues arguments_;
   const bool is_of_before_ =
