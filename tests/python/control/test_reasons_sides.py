@@ -40,7 +40,7 @@ SIDES = [
     ),
     Refused("if x.sum() > 0: w.grad = torch.ones(2)", "one side sets a .grad"),
     Refused(
-        "w.grad = None\nw.sum().backward()\ng = w.grad\n"
+        "w.grad = None\n(w * x).sum().backward()\ng = w.grad\n"
         "if x.sum() > 0: w.grad = x * 2\n"
         "return g",
         "a .grad is another tensor on one side",
