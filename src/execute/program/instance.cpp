@@ -74,7 +74,7 @@ void Instance::run(std::span<const Slot> inputs, std::span<const Slot> cells,
     run_planned(results, rebound);
   }
   if (frame_.failure) return;
-  set_apart(library_, inputs, cells, results, rebound);
+  set_apart(library_, results);
   if (findings != nullptr && !findings->is_closed()) {
     if (random_) findings->random = random_->copy();
     findings->close();

@@ -201,17 +201,15 @@ void finish(const Code& code, Library& library, Frame& frame, std::span<const Sl
   finish.write_cells(cells);
 }
 
-void set_apart(Library& library, std::span<const Slot> inputs, std::span<const Slot> cells,
-               std::span<Slot> results, std::span<const Slot> rebound) {
+void set_apart(Library& library, std::span<Slot> results) {
   const auto is_list = [](const Slot& slot) {
     return slot.kind() == Slot::Kind::container && list_size(slot) > 0 &&
            last_item(slot).is_tensor();
   };
   if (std::none_of(results.begin(), results.end(), is_list)) return;
   std::unordered_set<const void*> given;
-  for (const std::span<const Slot> slots : {inputs, cells, std::span<const Slot>(results), rebound})
-    for (const Slot& slot : slots)
-      if (slot.is_tensor()) given.insert(library.storage(slot));
+  for (const Slot& result : results)
+    if (result.is_tensor()) given.insert(library.storage(result));
   for (Slot& result : results) {
     if (!is_list(result)) continue;
     std::vector<Slot> items = list_items(result);

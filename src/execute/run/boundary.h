@@ -36,10 +36,8 @@ std::vector<int64_t> rebound_strides(const Write& rebind, std::span<const int64_
 /// After an ordinary run: gives out results and rebound values, writes the cells.
 void finish(const Code& code, Library& library, Frame& frame, std::span<const Slot> cells,
             std::span<Slot> results, std::span<Slot> rebound);
-/// Copies tensors of lists among the results that share memory with others, or with what was there
-/// before or is given by `rebound`: passes compute equal values once, and in the program each was a
-/// tensor of its own.
-void set_apart(Library& library, std::span<const Slot> inputs, std::span<const Slot> cells,
-               std::span<Slot> results, std::span<const Slot> rebound);
+/// Copies tensors of lists among the results that share memory with others: passes compute equal
+/// values once, and in the program each was a tensor of its own.
+void set_apart(Library& library, std::span<Slot> results);
 
 }  // namespace janus::execute

@@ -16,7 +16,7 @@ TEST(Boundary, TensorsOfListsAreSetApart) {
   const Slot one = fake::tensor(library, {2}, {1, 2});
   const Slot other = fake::tensor(library, {2}, {3, 4});
   std::array<Slot, 2> results = {one, make_list({one, other, other})};
-  set_apart(library, {}, {}, results, {});
+  set_apart(library, results);
   const std::vector<Slot> items = list_items(results[1]);
   ASSERT_EQ(items.size(), 3U);
   EXPECT_NE(library.storage(items[0]), library.storage(one));
@@ -24,23 +24,6 @@ TEST(Boundary, TensorsOfListsAreSetApart) {
   EXPECT_NE(library.storage(items[2]), library.storage(other));
   EXPECT_EQ(fake::elements(library, items[0]), (std::vector<float>{1, 2}));
   EXPECT_EQ(fake::elements(library, items[2]), (std::vector<float>{3, 4}));
-}
-
-TEST(Boundary, TensorsOfListsAreSetApartFromWhatWasThereAndWhatIsBound) {
-  fake::Library library;
-  const std::array<Slot, 1> inputs = {fake::tensor(library, {1}, {1})};
-  const std::array<Slot, 1> cells = {fake::tensor(library, {1}, {2})};
-  const std::array<Slot, 1> rebound = {fake::tensor(library, {1}, {3})};
-  const Slot own = fake::tensor(library, {1}, {4});
-  std::array<Slot, 1> results = {make_list({inputs[0], cells[0], rebound[0], own})};
-  set_apart(library, inputs, cells, results, rebound);
-  const std::vector<Slot> items = list_items(results[0]);
-  ASSERT_EQ(items.size(), 4U);
-  EXPECT_NE(library.storage(items[0]), library.storage(inputs[0]));
-  EXPECT_NE(library.storage(items[1]), library.storage(cells[0]));
-  EXPECT_NE(library.storage(items[2]), library.storage(rebound[0]));
-  EXPECT_EQ(items[3].tensor(), own.tensor());
-  EXPECT_EQ(fake::elements(library, items[1]), (std::vector<float>{2}));
 }
 
 }  // namespace
