@@ -1,6 +1,7 @@
 // See escaping.h.
 #include "passes/analysis/escaping.h"
 
+#include <algorithm>
 #include <span>
 
 #include "graph/functions.h"
@@ -36,6 +37,19 @@ std::span<const Value* const> handed_on(const Node& node) {
                                  &op::list_resize, &op::list_only, &op::list_unstack})
     if (node.op == op) return inputs.first(1);
   return lies_as_operand(*node.op) ? inputs.first(1) : inputs.first(0);
+}
+
+/// Whether the run has made the tensor: it is none that an input, a cell or a list may have held.
+bool is_new(const Value* value) {
+  const Node* node = value->definition;
+  if (node == nullptr || node->op == &op::state || node->op == &op::call) return false;
+  if (node->op == &op::while_ && !is_new(node->inputs[value->index])) return false;
+  if (node->op == &op::while_) return is_new(node->blocks[1]->results[value->index]);
+  if (node->op->is(Trait::control))
+    return std::ranges::all_of(
+        node->blocks, [&](const auto& block) { return is_new(block->results[value->index]); });
+  const auto operands = handed_on(*node);
+  return operands.empty() || operands.front()->type.is_tensor();
 }
 
 /// Whether both run once, each time that the operand's block does.
@@ -105,8 +119,7 @@ void Escaping::add_block_results(const Node& node, size_t index) {
 
 bool Escaping::only_through(const Node& view) const {
   const Value* operand = view.inputs.front();
-  return operand->definition != nullptr && operand->definition->op != &op::state &&
-         ways_[operand->id] == ways_[view.output()->id] &&
+  return is_new(operand) && ways_[operand->id] == ways_[view.output()->id] &&
          run_alike(operand->definition->parent, view.parent);
 }
 
