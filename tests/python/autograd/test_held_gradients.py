@@ -176,9 +176,7 @@ def test_held_gradient(step):
 
 
 @differential(reasons=["autograd"])
-@pytest.mark.parametrize(
-    "step", [shared_by_two, shared_by_two_where_the_data_say, set_to_itself]
-)
+@pytest.mark.parametrize("step", [shared_by_two, shared_by_two_where_the_data_say, set_to_itself])
 def test_gradient_that_two_may_have(step):
     return program(step)
 

@@ -144,4 +144,6 @@ def test_a_guard_warns_of_no_missing_gradient(capfd):
         t = w if index < 8 else [w, w * 2, w.detach()][index % 3]
         torch.testing.assert_close(converted(t), norm(t))
     assert converted.stats()["hits"] > 8
-    assert "not a leaf" not in capfd.readouterr().err  # what runs outside of Python's calls writes there
+    assert (
+        "not a leaf" not in capfd.readouterr().err
+    )  # what runs outside of Python's calls writes there
