@@ -21,8 +21,8 @@ class Escaping {
   explicit Escaping(const graph::Graph& graph);
   bool contains(const graph::Value* value) const { return ways_[value->id] > 0; }
 
-  /// Whether the operand of a view is seen through this view alone, taken once, and is memory of the
-  /// run's own.
+  /// Whether the operand of a view is seen through this view alone, taken once, and is memory of
+  /// the run's own.
   bool only_through(const graph::Node& view) const;
 
  private:
