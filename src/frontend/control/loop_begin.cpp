@@ -65,6 +65,7 @@ void Loop::begin_list(Sequence& sequence, const Parameter& parameter) {
   for (const PossibleAlias& alias : list->memory->possible_aliases)
     growth.memory->possible_aliases.add(alias);
   if (before != nullptr) growth.memory->possible_aliases.add({list->memory, 0});
+  growth.memory->is_borrowed |= list->memory->is_borrowed;
   list->test = test_;
   list->memory = growth.memory;
   list->front = growth.front;

@@ -563,6 +563,9 @@ void Merger::finish_tensors() {
     for (const auto& root : tensors_[i].roots) {
       if (root.get() == &tensor) continue;
       tensor.possible_aliases.add({root, root->version});
+      // A tensor of the run may be gone before what is merged with it: it is not written by then,
+      // and whatever it is merged with once more knows of this one.
+      if (root->source == nullptr) root->possible_aliases.add({tensors_[i].tensor, tensor.version});
     }
     // Two that are one object on a side.
     for (size_t j = 0; j < i; ++j) {

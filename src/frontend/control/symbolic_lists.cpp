@@ -132,10 +132,11 @@ void flatten(Interpreter& interpreter, const ElementForm& form, const Value& val
     std::string& known = memory.grad_fn_name;
     known = known.empty() || known == name ? name : kManyOperators;
   }
+  const std::shared_ptr<Tensor> root = memory_of(tensor);
   // Python could tell a view from what the graph hands out.
   const bool is_view = tensor->base != nullptr || tensor->taken_from != nullptr;
-  if (is_view && !tensor->producer.is(op::detach)) memory.uncertain_alias = true;
-  const std::shared_ptr<Tensor> root = memory_of(tensor);
+  if (is_view && (!tensor->producer.is(op::detach) || root->is_borrowed))
+    memory.uncertain_alias = true;
   std::shared_ptr<Tensor> all = std::static_pointer_cast<Tensor>(memory.shared_from_this());
   // Nor can the graph say which elements are one object.
   const auto& others = root->possible_aliases;

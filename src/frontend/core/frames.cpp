@@ -110,6 +110,8 @@ Value Frames::run_frame(Frame& frame, const std::function<Value()>& body) {
     return body();
   } catch (const graph::TypeError& error) {  // here the line is still known
     refuse(ReasonCode::shape_mismatch, error.what());
+  } catch (const graph::DimError& error) {
+    refuse(ReasonCode::limit, cat("a size or an index: ", error.what()));
   }
 }
 

@@ -71,6 +71,15 @@ Value number_test(Interpreter& interpreter, CompareOperator op, const Value& lef
   return interpreter.number(value, example);
 }
 
+/// The difference; nothing if a part of it does not fit into 64 bits.
+std::optional<Dim> subtracted(const Dim& a, const Dim& b) {
+  try {
+    return a - b;
+  } catch (const graph::DimError&) {
+    return std::nullopt;
+  }
+}
+
 Value number_compare(Interpreter& interpreter, CompareOperator op, const Value& left,
                      const Value& right) {
   int how = python_comparison(op);
@@ -84,10 +93,11 @@ Value number_compare(Interpreter& interpreter, CompareOperator op, const Value& 
       const Object zero = python::integer(0), sign = python::integer(difference);
       return interpreter.constant(Object::steal(PyObject_RichCompare(sign.get(), zero.get(), how)));
     };
-    const Dim difference = *a - *b;
-    if (difference.is_constant()) return decided(difference.value());
-    if (difference.lower_bound().value_or(0) > 0) return decided(1);
-    if ((*b - *a).lower_bound().value_or(0) > 0) return decided(-1);
+    const std::optional<Dim> difference = subtracted(*a, *b), opposite = subtracted(*b, *a);
+    if (!difference || !opposite) return number_test(interpreter, op, left, right, example);
+    if (difference->is_constant()) return decided(difference->value());
+    if (difference->lower_bound().value_or(0) > 0) return decided(1);
+    if (opposite->lower_bound().value_or(0) > 0) return decided(-1);
     const bool asks_equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
     const bool are_equal = op == CompareOperator::Eq;
     if (asks_equality && example.is(are_equal ? Py_True : Py_False)) {
@@ -434,11 +444,13 @@ Value compare_remainders(Interpreter& interpreter, CompareOperator op, const Val
   if (!asks_equality || !is_number(left) || !is_number(right)) return nullptr;
   const std::optional<Dim> a = dim_of(left), b = dim_of(right);
   if (!a || !b) return nullptr;
-  const Dim difference = *a - *b;
-  const bool is_decided = difference.is_constant() || difference.lower_bound().value_or(0) > 0 ||
-                          (*b - *a).lower_bound().value_or(0) > 0;
+  const std::optional<Dim> difference = subtracted(*a, *b), opposite = subtracted(*b, *a);
+  if (!difference || !opposite) return nullptr;
+  const bool is_decided = difference->is_constant() || difference->lower_bound().value_or(0) > 0 ||
+                          opposite->lower_bound().value_or(0) > 0;
   const Object left_example = example_of(left), right_example = example_of(right);
-  if (is_decided || !left_example || !right_example || !is_of_remainder(difference)) return nullptr;
+  if (is_decided || !left_example || !right_example || !is_of_remainder(*difference))
+    return nullptr;
   const Object example = interpreter.must(
       PyObject_RichCompare(left_example.get(), right_example.get(), python_comparison(op)));
   return number_test(interpreter, op, left, right, example);
