@@ -62,8 +62,7 @@ void Loop::begin_list(Sequence& sequence, const Parameter& parameter) {
                ? facing(interpreter_, *before, growth.front)
                : roll(interpreter_, test_, growth.form, sequence.elements.known(), growth.front);
   });
-  for (const PossibleAlias& alias : list->memory->possible_aliases)
-    growth.memory->possible_aliases.add(alias);
+  add_to_memory(*growth.memory, *list->memory);
   if (before != nullptr) growth.memory->possible_aliases.add({list->memory, 0});
   list->test = test_;
   list->memory = growth.memory;
@@ -125,9 +124,7 @@ Value Loop::instantiate(const Passage& passage, const Value& initial, const Para
   if (passage.tracked) interpreter_.differentiable.insert(tensor->value);
   tensor->version = from->version;
   tensor->uncertain_alias = from->uncertain_alias;
-  CarriedTensor record{tensor, {memory_of(from)}};
-  for (const PossibleAlias& alias : record.roots.front()->possible_aliases)
-    if (auto other = alias.tensor.lock()) record.roots.push_back(other);
+  CarriedTensor record{tensor, roots_of(from)};
   for (const auto& root : record.roots) tensor->possible_aliases.add({root, root->version});
   tensors_.push_back(std::move(record));
   return tensor;

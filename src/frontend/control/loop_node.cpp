@@ -53,11 +53,18 @@ void Loop::finish_lists(const graph::Node& node) {
     list->undecided = false;
     list->length = length_behind(*object, *node.blocks[1], index);
     object->elements = ElementList(list);
+    check_not_written(growth);
     // Older tensors that it may hold now.
     for (const PossibleAlias& alias : growth.memory->possible_aliases)
       if (auto other = alias.tensor.lock())
         other->possible_aliases.add({growth.memory, growth.memory->version});
   }
+}
+
+void Loop::check_not_written(const Growth& growth) const {
+  for (const PossibleAlias& alias : growth.memory->possible_aliases)
+    if (const auto tensor = alias.tensor.lock(); tensor != nullptr && passages_.contains(tensor.get()))
+      fail("it writes a tensor that a list holds");
 }
 
 Value Loop::length_behind(const Sequence& sequence, const graph::Block& body, size_t index) {
@@ -103,7 +110,11 @@ void Loop::relate_tensors() {
   TORCHJANUS_CHECK(tensors_.size() == end_roots_.size(), "loop: tensors without an end");
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (begins_) tensors_[i].roots.clear();
-    tensors_[i].roots.insert(tensors_[i].roots.end(), end_roots_[i].begin(), end_roots_[i].end());
+    auto& roots = tensors_[i].roots;
+    roots.insert(roots.end(), end_roots_[i].begin(), end_roots_[i].end());
+    // What lies in the list of an iteration lies in the one behind the loop.
+    for (const auto& [object, growth] : growth_)
+      if (std::ranges::find(roots, growth.left) != roots.end()) roots.push_back(growth.memory);
   }
   for (size_t i = 0; i < tensors_.size(); ++i) {
     Tensor& tensor = *tensors_[i].tensor;

@@ -27,7 +27,8 @@ namespace {
 
 Type number_type(ValueMaker& maker, const Value& number) { return maker.graph_value(number)->type; }
 
-/// The form of both, if there is one.
+}  // namespace
+
 std::optional<ElementForm> joined(const ElementForm& a, const ElementForm& b, std::string& why) {
   if (a.kind == ElementForm::Kind::object && a == b) {
     ElementForm form = a;
@@ -53,8 +54,6 @@ std::optional<ElementForm> joined(const ElementForm& a, const ElementForm& b, st
             : "only some elements require a gradient";
   return std::nullopt;
 }
-
-}  // namespace
 
 std::optional<ElementForm> element_form(Interpreter& interpreter, const Value& value) {
   ElementForm form;
@@ -143,11 +142,11 @@ void flatten(Interpreter& interpreter, const ElementForm& form, const Value& val
       std::any_of(others.begin(), others.end(),
                   [&](const PossibleAlias& alias) { return alias.tensor.lock() == all; }))
     memory.uncertain_alias = true;
+  if (const auto& from = root->list_memory; from != nullptr && from != all)
+    add_to_memory(memory, *from);
+  for (const std::shared_ptr<Tensor>& other : roots_of(tensor))
+    if (other != all) memory.possible_aliases.add({other, other->version});
   root->possible_aliases.add({all, all->version});
-  memory.possible_aliases.add({root, root->version});
-  for (const PossibleAlias& alias : root->possible_aliases)
-    if (auto other = alias.tensor.lock(); other != nullptr && other != all)
-      memory.possible_aliases.add({other, other->version});
 }
 
 Value tensor_in(Interpreter& interpreter, const ElementForm& form, graph::Value* value,
@@ -335,27 +334,40 @@ graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list) {
   return *dim;
 }
 
+std::vector<std::shared_ptr<Tensor>> roots_of(const std::shared_ptr<Tensor>& tensor) {
+  std::vector<std::shared_ptr<Tensor>> roots = {memory_of(tensor)};
+  const std::shared_ptr<Tensor> root = roots.front();
+  const auto add = [&](const PossibleAliases& aliases) {
+    for (const PossibleAlias& alias : aliases)
+      if (auto other = alias.tensor.lock(); other != nullptr && other != root)
+        roots.push_back(std::move(other));
+  };
+  add(root->possible_aliases);
+  if (root->list_memory != nullptr) add(root->list_memory->possible_aliases);
+  return roots;
+}
+
+void add_to_memory(Tensor& memory, const TensorState& other) {
+  memory.uncertain_alias |= other.uncertain_alias;
+  memory.is_borrowed |= other.is_borrowed;
+  const std::string& name = other.grad_fn_name;
+  std::string& known = memory.grad_fn_name;
+  if (!name.empty()) known = known.empty() || known == name ? name : std::string(kManyOperators);
+  for (const PossibleAlias& alias : other.possible_aliases)
+    if (alias.tensor.lock().get() != &memory) memory.possible_aliases.add(alias);
+}
+
 std::shared_ptr<Tensor> memory_with(const ElementForm& form,
                                     const std::vector<std::shared_ptr<Tensor>>& memories) {
   auto memory = std::make_shared<Tensor>();
   if (form.kind == ElementForm::Kind::number) return memory;
   for (const std::shared_ptr<Tensor>& other : memories) {
-    memory->uncertain_alias |= other->uncertain_alias;
-    memory->is_borrowed |= other->is_borrowed;
-    if (!other->grad_fn_name.empty())
-      memory->grad_fn_name =
-          memory->grad_fn_name.empty() || memory->grad_fn_name == other->grad_fn_name
-              ? other->grad_fn_name
-              : std::string(kManyOperators);
-    PossibleAliases aliases = other->possible_aliases;
-    aliases.add({other, other->version});
-    for (const PossibleAlias& alias : aliases) {
-      const std::shared_ptr<Tensor> tensor = alias.tensor.lock();
-      if (tensor == nullptr || tensor == memory) continue;
-      memory->possible_aliases.add(alias);
-      tensor->possible_aliases.add({memory, memory->version});
-    }
+    add_to_memory(*memory, *other);
+    memory->possible_aliases.add({other, other->version});
   }
+  for (const PossibleAlias& alias : memory->possible_aliases)
+    if (const std::shared_ptr<Tensor> tensor = alias.tensor.lock())
+      tensor->possible_aliases.add({memory, memory->version});
   return memory;
 }
 

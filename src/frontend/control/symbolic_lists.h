@@ -22,6 +22,8 @@ std::optional<ElementForm> element_form(Interpreter& interpreter, const Value& v
 /// One form for all these values; nothing, and why, if there is none.
 std::optional<ElementForm> common_form(Interpreter& interpreter, const std::vector<Value>& values,
                                        std::string& why);
+/// The form of both, if there is one.
+std::optional<ElementForm> joined(const ElementForm& a, const ElementForm& b, std::string& why);
 
 // --- making, growing and shrinking
 
@@ -57,6 +59,11 @@ Value element_at(Interpreter& interpreter, const Rolled& list, const Value& posi
 std::shared_ptr<Rolled> facing(GraphWriter& writer, const Rolled& list, bool front);
 /// The elements in the other order.
 std::shared_ptr<Rolled> reversed(const Rolled& list);
+/// What the tensor may be, or may share memory with: first what it was taken from. An element of a
+/// list may be whatever that holds; the list may be gone before the element.
+std::vector<std::shared_ptr<Tensor>> roots_of(const std::shared_ptr<Tensor>& tensor);
+/// Adds what is known of one list's memory to that of another list, which may hold the same tensors.
+void add_to_memory(Tensor& memory, const TensorState& other);
 /// The memory of another list that may hold the same tensors, of elements of that form.
 std::shared_ptr<Tensor> memory_with(const ElementForm& form,
                                     const std::vector<std::shared_ptr<Tensor>>& memories);
