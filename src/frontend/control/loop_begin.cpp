@@ -63,6 +63,10 @@ void Loop::begin_list(Sequence& sequence, const Parameter& parameter) {
                : roll(interpreter_, test_, growth.form, sequence.elements.known(), growth.front);
   });
   add_to_memory(*growth.memory, *list->memory);
+  // Another loop around this one begins with the same elements each time.
+  if (before != nullptr && holds_tensors(growth.form) &&
+      in_front([&] { return interpreter_.may_come_again(*list->memory); }))
+    growth.memory->uncertain_alias = true;
   if (before != nullptr) growth.memory->possible_aliases.add({list->memory, 0});
   list->test = test_;
   list->memory = growth.memory;

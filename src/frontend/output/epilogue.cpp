@@ -18,6 +18,7 @@
 #include "frontend/autograd/shared_updates.h"
 #include "frontend/autograd/tracked_values.h"
 #include "frontend/control/effects.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/autocast_state.h"
 #include "frontend/core/cells.h"
 #include "frontend/core/class_of.h"
@@ -108,10 +109,6 @@ Object code_of_definition(const Closure& closure) {
     code = each;
   }
   return code;
-}
-
-bool holds_tensors(const ElementForm& form) {
-  return form.kind == ElementForm::Kind::tensor || std::ranges::any_of(form.parts, holds_tensors);
 }
 
 /// Tensors that Python can reach from the result. Of a list of the graph, what stands for them: as
