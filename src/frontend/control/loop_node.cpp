@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/control/loop.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/operations.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
@@ -63,7 +64,8 @@ void Loop::finish_lists(const graph::Node& node) {
 
 void Loop::check_not_written(const Growth& growth) const {
   for (const PossibleAlias& alias : growth.memory->possible_aliases)
-    if (const auto tensor = alias.tensor.lock(); tensor != nullptr && passages_.contains(tensor.get()))
+    if (const auto tensor = alias.tensor.lock();
+        tensor != nullptr && passages_.contains(tensor.get()))
       fail("it writes a tensor that a list holds");
 }
 
@@ -121,12 +123,12 @@ void Loop::relate_tensors() {
     tensor.possible_aliases = {};
     for (const auto& root : tensors_[i].roots) {
       if (passages_.contains(root.get())) fail("it writes a tensor that it also hands on");
-      tensor.possible_aliases.add({root, root->version});
+      relate(tensors_[i].tensor, root);
     }
     for (size_t j = 0; j < i; ++j) {
       if (!share_roots(tensors_[i], tensors_[j])) continue;
-      tensor.possible_aliases.add({tensors_[j].tensor, tensors_[j].tensor->version});
-      tensors_[j].tensor->possible_aliases.add({tensors_[i].tensor, tensor.version});
+      relate(tensors_[i].tensor, tensors_[j].tensor);
+      relate(tensors_[j].tensor, tensors_[i].tensor);
     }
   }
   // What needs no gradient outside must not seem to have one through the blocks.

@@ -113,10 +113,9 @@ Value Merger::merge_optionals(const Value& a, const Value& b) {
       throw differing(a, b);
   Value value = merge_value(parts[0], parts[1]);
   if (!is_none(a) && is_none(b) && as<Optional>(a) == nullptr)
-    return merged_[{a, b}] =
-               std::make_shared<Optional>(fork_.flag(), value, *fork_.test());
-  return merged_[{a, b}] = std::make_shared<Optional>(
-             merge_graph_values(flags[0], flags[1]), value, *fork_.test());
+    return merged_[{a, b}] = std::make_shared<Optional>(fork_.flag(), value, *fork_.test());
+  return merged_[{a, b}] = std::make_shared<Optional>(merge_graph_values(flags[0], flags[1]), value,
+                                                      *fork_.test());
 }
 
 /// What a function gives: on sides that return nobody looks at an exception, and the other way
@@ -462,8 +461,7 @@ class Merger::AsLeft {
     for (auto& [tensor, state] : now_) static_cast<TensorState&>(*tensor) = std::move(state);
   }
   void put(Tensor& tensor, TensorState left) {
-    if (now_.emplace(&tensor, tensor).second)
-      static_cast<TensorState&>(tensor) = std::move(left);
+    if (now_.emplace(&tensor, tensor).second) static_cast<TensorState&>(tensor) = std::move(left);
   }
 
  private:
@@ -626,28 +624,22 @@ void Merger::finish_tensors() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     Tensor& tensor = *tensors_[i].tensor;
     for (const auto& root : tensors_[i].roots) {
-      if (root.get() == &tensor) continue;
-      tensor.possible_aliases.add({root, root->version});
+      if (root.get() != &tensor) relate(tensors_[i].tensor, root);
     }
     // Two that are one object on a side.
     for (size_t j = 0; j < i; ++j) {
       if (!share_roots(tensors_[i], tensors_[j])) continue;
-      Tensor& other = *tensors_[j].tensor;
-      tensor.possible_aliases.add({tensors_[j].tensor, other.version});
-      other.possible_aliases.add({tensors_[i].tensor, tensor.version});
+      relate(tensors_[i].tensor, tensors_[j].tensor);
+      relate(tensors_[j].tensor, tensors_[i].tensor);
     }
     finish_value(tensor);
   }
   for (Tensor* tensor : written_) finish_value(*tensor);
   for (const MergedTensor& memory : memories_) {
-    const PossibleAlias alias{memory.tensor, memory.tensor->version};
     // Tensors that lie in the list on a side, and what became of them behind it.
-    for (const auto& root : memory.roots) root->possible_aliases.add(alias);
-    for (const MergedTensor& merged : tensors_) {
-      if (!share_roots(memory, merged)) continue;
-      merged.tensor->possible_aliases.add(alias);
-      memory.tensor->possible_aliases.add({merged.tensor, merged.tensor->version});
-    }
+    for (const auto& root : memory.roots) relate(root, memory.tensor);
+    for (const MergedTensor& merged : tensors_)
+      if (share_roots(memory, merged)) relate(merged.tensor, memory.tensor);
   }
 }
 

@@ -371,6 +371,12 @@ std::vector<std::shared_ptr<Tensor>> roots_of(const std::shared_ptr<Tensor>& ten
   return roots;
 }
 
+void relate(const std::shared_ptr<Tensor>& tensor, const std::shared_ptr<Tensor>& root) {
+  tensor->possible_aliases.add({root, root->version});
+  const bool is_list = root->value == nullptr;
+  if (is_list) root->possible_aliases.add({tensor, tensor->version});
+}
+
 bool holds_tensors(const ElementForm& form) {
   return form.kind == ElementForm::Kind::tensor || std::ranges::any_of(form.parts, holds_tensors);
 }

@@ -63,6 +63,8 @@ std::shared_ptr<Rolled> reversed(const Rolled& list);
 /// What the tensor may be, or may share memory with: first what it was taken from. An element of a
 /// list may be whatever that holds; the list may be gone before the element.
 std::vector<std::shared_ptr<Tensor>> roots_of(const std::shared_ptr<Tensor>& tensor);
+/// Notes that the tensor may be `root`: of a list's memory, that it may hold the tensor.
+void relate(const std::shared_ptr<Tensor>& tensor, const std::shared_ptr<Tensor>& root);
 /// Adds what is known of one list's memory to that of another list, which may hold the same
 /// tensors.
 void add_to_memory(Tensor& memory, const TensorState& other);

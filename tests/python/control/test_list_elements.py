@@ -221,6 +221,25 @@ def by_an_inner_loop(x, n):
     return h, y
 
 
+def before_another_loop(x, n):
+    y, h = x + 1, []
+    for _ in range(n):
+        y = y * 2
+        h.append(y)
+    for j in range(n):
+        h.append(y * j)
+    return h, y
+
+
+def through_tuples(x, n):
+    y, h = x + 1, []
+    for _ in range(n):
+        y = y * 2
+        h.append(y)
+    h = [(v, n) for v in h]
+    return [v for v, _ in h], y
+
+
 def on_some_sides(x, n):
     z, h = x * 2, []
     if n == 3:
