@@ -121,6 +121,7 @@ void Loop::relate_tensors() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     Tensor& tensor = *tensors_[i].tensor;
     tensor.possible_aliases = {};
+    relate_to_others(tensors_[i].tensor, tensors_[i].roots, before_.objects);
     for (const auto& root : tensors_[i].roots) {
       if (passages_.contains(root.get())) fail("it writes a tensor that it also hands on");
       relate(tensors_[i].tensor, root);

@@ -623,9 +623,9 @@ void Merger::finish_tensors() {
   };
   for (size_t i = 0; i < tensors_.size(); ++i) {
     Tensor& tensor = *tensors_[i].tensor;
-    for (const auto& root : tensors_[i].roots) {
+    relate_to_others(tensors_[i].tensor, tensors_[i].roots, fork_.before().objects);
+    for (const auto& root : tensors_[i].roots)
       if (root.get() != &tensor) relate(tensors_[i].tensor, root);
-    }
     // Two that are one object on a side.
     for (size_t j = 0; j < i; ++j) {
       if (!share_roots(tensors_[i], tensors_[j])) continue;

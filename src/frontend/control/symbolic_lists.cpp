@@ -377,6 +377,22 @@ void relate(const std::shared_ptr<Tensor>& tensor, const std::shared_ptr<Tensor>
   if (is_list) root->possible_aliases.add({tensor, tensor->version});
 }
 
+void relate_to_others(const std::shared_ptr<Tensor>& tensor,
+                      const std::vector<std::shared_ptr<Tensor>>& roots, const Snapshot& others) {
+  const auto is_root = [&](const PossibleAlias& alias) {
+    return std::ranges::find(roots, alias.tensor.lock()) != roots.end();
+  };
+  for (const Snapshot::Saved& saved : others.objects()) {
+    auto* const other = saved.alive() ? dynamic_cast<Tensor*>(saved.object) : nullptr;
+    if (other == nullptr || other == tensor.get() || other->value == nullptr ||
+        std::ranges::none_of(other->possible_aliases, is_root))
+      continue;
+    const auto shared = std::static_pointer_cast<Tensor>(other->shared_from_this());
+    relate(tensor, shared);
+    relate(shared, tensor);
+  }
+}
+
 bool holds_tensors(const ElementForm& form) {
   return form.kind == ElementForm::Kind::tensor || std::ranges::any_of(form.parts, holds_tensors);
 }

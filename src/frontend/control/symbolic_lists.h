@@ -65,6 +65,10 @@ std::shared_ptr<Rolled> reversed(const Rolled& list);
 std::vector<std::shared_ptr<Tensor>> roots_of(const std::shared_ptr<Tensor>& tensor);
 /// Notes that the tensor may be `root`: of a list's memory, that it may hold the tensor.
 void relate(const std::shared_ptr<Tensor>& tensor, const std::shared_ptr<Tensor>& root);
+/// Notes that a tensor that may be one of `roots` may be any of those that may be one of these too:
+/// the root itself may be gone before the two.
+void relate_to_others(const std::shared_ptr<Tensor>& tensor,
+                      const std::vector<std::shared_ptr<Tensor>>& roots, const Snapshot& others);
 /// Adds what is known of one list's memory to that of another list, which may hold the same
 /// tensors.
 void add_to_memory(Tensor& memory, const TensorState& other);
