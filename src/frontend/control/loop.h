@@ -237,6 +237,8 @@ class Loop final : public Scope {
   /// Whether a tensor that goes through the loop is one of the entry without an iteration.
   bool hands_on_argument() const;
   bool may_begin_certainly() const;
+  /// What an iteration hands on may be what an earlier one has handed to it.
+  void follow_parameters();
   /// Which tensors may be one after the loop: as they were before it, or as the last iteration left
   /// them.
   void relate_tensors();

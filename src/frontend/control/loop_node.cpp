@@ -28,6 +28,7 @@ void Loop::make_node() {
     fail("after zero iterations there is no gradient");
   else if (needs_iteration_)
     interpreter_.gradients_vary = true;
+  follow_parameters();
   set_state([&](graph::Value* initial) {
     node->inputs.push_back(initial);
     graph::Value* output = graph.new_value(initial->type, initial->name);
@@ -106,6 +107,24 @@ bool Loop::may_begin_certainly() const {
     is_random = is_random || node.op->is(graph::Trait::random) || node.op == &op::opaque;
   });
   return !is_random && begins_in_all_runs(interpreter_, test_, parts_);
+}
+
+void Loop::follow_parameters() {
+  const auto outlives = [&](const std::shared_ptr<Tensor>& root) {
+    return root->value == nullptr || before_.objects.find(root.get()) != nullptr;
+  };
+  for (auto& roots : end_roots_)
+    for (size_t next = 0; next < roots.size(); ++next)
+      for (size_t i = 0; i < tensors_.size(); ++i) {
+        if (tensors_[i].tensor != roots[next]) continue;
+        const auto handed_on = end_roots_[i];  // it may be the one that grows
+        for (const auto& root : handed_on) {
+          const bool is_parameter = std::ranges::any_of(
+              tensors_, [&](const CarriedTensor& each) { return each.tensor == root; });
+          if ((is_parameter || outlives(root)) && std::ranges::find(roots, root) == roots.end())
+            roots.push_back(root);
+        }
+      }
 }
 
 void Loop::relate_tensors() {

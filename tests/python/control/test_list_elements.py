@@ -240,6 +240,25 @@ def through_tuples(x, n):
     return [v for v, _ in h], y
 
 
+def taken_by_turns(x, n):
+    y, z, h = x + 0, x * 1, []
+    for _ in range(n):
+        h.append(y)
+        y, z = z, y
+    return y, h[0]
+
+
+def greatest_of_some(x, n):
+    z, h = x * 1, []
+    for j in range(n):
+        if x.sum() > j:
+            h.append(x + j)
+        else:
+            h.append(z)
+    z = max(h, key=lambda v: float(v.sum()))
+    return z, h
+
+
 def on_some_sides(x, n):
     z, h = x * 2, []
     if n == 3:
@@ -322,6 +341,18 @@ def test_one_tensor_in_several_places(made_of):
         return result, len(lists)
 
     return sides(step, count=24)
+
+
+@differential(hits=10, graphs=1)
+def test_values_that_follow_each_other():
+    def step(x, n):
+        a, b, h = x + 0, x + 1, []
+        for _ in range(n):
+            h.append(a * 2)
+            a, b = b, a + b
+        return a, b, h
+
+    return sides(step)
 
 
 @differential(hits=10, graphs=1)
