@@ -140,6 +140,8 @@ Value Loop::instantiate_parts(const Passage& passage, const Value& initial,
   if (auto made = replacements_.find(initial.get()); made != replacements_.end())
     return made->second.value;
   std::vector<Value> parts = *parts_of(initial);
+  // An iteration has changed it before another one took its place.
+  if (parts.size() != passage.parts.size()) fail("a container or object changes its form");
   for (size_t i = 0; i < parts.size(); ++i)
     parts[i] = instantiate(passage.parts[i], parts[i], parameter, name);
   Value made = made_of_parts(initial, parts);

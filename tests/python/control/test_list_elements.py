@@ -375,3 +375,15 @@ def test_elements_taken_from_another_list():
         return h
 
     return sides(step)
+
+
+@differential(hits=10)
+def test_list_that_is_emptied_before_another_takes_its_place():
+    def step(x, n):
+        h = [x * 2]
+        for _ in range(n):
+            h.clear()
+            h = [v + 1 for v in h]
+        return h, x * 3
+
+    return sides(step)
