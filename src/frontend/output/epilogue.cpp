@@ -18,6 +18,7 @@
 #include "frontend/autograd/shared_updates.h"
 #include "frontend/autograd/tracked_values.h"
 #include "frontend/control/effects.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/autocast_state.h"
 #include "frontend/core/cells.h"
 #include "frontend/core/class_of.h"
@@ -110,8 +111,9 @@ Object code_of_definition(const Closure& closure) {
   return code;
 }
 
-/// Tensors that Python can reach from the result.
-void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
+/// Tensors that Python can reach from the result. Of a list of the graph, what stands for them: as
+/// often as there are lists that hold them.
+void collect_tensors(const Value& value, std::multiset<const Tensor*>& tensors,
                      std::set<const AbstractValue*>& seen) {
   if (value == nullptr || !seen.insert(value.get()).second) return;
   if (const auto* tensor = as<Tensor>(value)) {
@@ -494,6 +496,9 @@ class TemplateWriter {
     check_possible_aliases(*list.memory);
     if (interpreter_.made_in_inference && !interpreter_.output().environment.inference_mode)
       interpreter_.refuse(ReasonCode::mode_active, "a list of tensors made in inference mode");
+    if (holds_tensors(list.form) && escaping_.count(list.memory.get()) > 1)
+      interpreter_.refuse(ReasonCode::unsupported_tensor,
+                          "two lists that outlive the run and hold the same tensors");
     if (list.memory->uncertain_alias)
       interpreter_.refuse(ReasonCode::unsupported_tensor,
                           "a list that outlives the run and holds views, or a tensor twice");
@@ -810,7 +815,7 @@ class TemplateWriter {
 
   Interpreter& interpreter_;
   const bool now_;
-  std::set<const Tensor*> escaping_;
+  std::multiset<const Tensor*> escaping_;
   std::vector<std::shared_ptr<Tensor>> leaves_;
   std::map<const AbstractValue*, size_t> places_;
   std::map<std::pair<const Variables*, std::string>, size_t> cells_;  ///< their places
