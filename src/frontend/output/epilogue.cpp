@@ -160,7 +160,7 @@ class TemplateWriter {
   /// What becomes a `.grad` must not be, in some runs only, another tensor that Python holds.
   void check_new_gradients(const std::vector<Value>& written) const {
     std::set<const AbstractValue*> seen;
-    std::set<const Tensor*> beside;  // tensors that Python can reach other than as a `.grad`
+    std::multiset<const Tensor*> beside;  // tensors that Python can reach other than as a `.grad`
     for (const auto& leaf : interpreter_.entry_tensor_order)
       if (leaf->grad_replaced && as<Optional>(leaf->grad) != nullptr) seen.insert(leaf->grad.get());
     for (const Value& value : written) collect_tensors(value, beside, seen);
