@@ -124,8 +124,8 @@ class Merger {
   Fork& fork_;
   Interpreter& interpreter_;
   graph::Node* node_;
-  /// By the values of the sides, which it keeps: another value at the place in memory of one that is
-  /// gone would be taken for that.
+  /// By the values of the sides, which it keeps: another value at the place in memory of one that
+  /// is gone would be taken for that.
   std::map<std::pair<Value, Value>, Value> merged_;
   /// Null: it is merged with nothing.
   std::map<std::shared_ptr<const AbstractValue>, std::shared_ptr<const AbstractValue>>

@@ -643,6 +643,7 @@ void Merger::finish_tensors() {
   for (const MergedTensor& memory : memories_) {
     // Tensors that lie in the list on a side, and what became of them behind it.
     for (const auto& root : memory.roots) relate(root, memory.tensor);
+    relate_to_others(memory.tensor, memory.roots, fork_.before().objects);
     for (const MergedTensor& merged : tensors_)
       if (share_roots(memory, merged)) relate(merged.tensor, memory.tensor);
   }

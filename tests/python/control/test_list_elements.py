@@ -259,6 +259,16 @@ def greatest_of_some(x, n):
     return z, h
 
 
+def in_one_of_two_lists(x, n):
+    y, h = x + 0, []
+    if n > 2:
+        y = y * 0.5
+    else:
+        h = [y]
+    h = h + []
+    return y, h
+
+
 def on_some_sides(x, n):
     z, h = x * 2, []
     if n == 3:
