@@ -1071,6 +1071,7 @@ void finish(Interpreter& interpreter, const Value& result) {
   lasting.push_back(stores);
   TemplateWriter writer(interpreter, false);
   writer.expect(lasting);
+  writer.check_new_gradients(lasting);
   interpreter.output().result = writer.whole(result);
   commit_heap(interpreter.heap, interpreter.output().writes,
               [&](const Value& value) { return writer.write(value); });
@@ -1078,7 +1079,6 @@ void finish(Interpreter& interpreter, const Value& result) {
     interpreter.output().writes.push_back(log.commit());
     interpreter.output().writes.back().value = writer.write_runtime_stores(stores);
   }
-  writer.check_new_gradients(lasting);
   assume_aliases(interpreter);
   if (interpreter.modes.grad_enabled != interpreter.output().environment.grad_enabled)
     interpreter.refuse(ReasonCode::heap_write, "the grad mode");
