@@ -36,6 +36,8 @@ std::optional<CutFunction> make(PyObject* function, bool may_be_whole) {
   if (made.is(Py_None)) return std::nullopt;
   const std::vector<Object> parts = python::elements(made.get());
   CutFunction result;
+  result.original = Object::borrow(function);
+  result.code = Object::borrow(PyFunction_GET_CODE(function));
   result.function =
       speculate::function_of_definition(function, parts.at(0).get(), parts.at(1).get());
   result.regions = python::elements(parts.at(2).get());
@@ -78,7 +80,21 @@ bool is_module_call(PyObject* wrapped) {
   return call.is(PyMethod_GET_FUNCTION(wrapped));
 }
 
-bool calls_only_forward(PyObject* module) {
+PyObject* CutFunction::current() const {
+  if (!original || original.is(function.get())) return function.get();
+  if (!code.is(PyFunction_GET_CODE(original.get()))) return nullptr;
+  const auto* from = reinterpret_cast<PyFunctionObject*>(original.get());
+  const auto* to = reinterpret_cast<PyFunctionObject*>(function.get());
+  const auto or_none = [](PyObject* value) { return value == nullptr ? Py_None : value; };
+  if (from->func_defaults != to->func_defaults)
+    python::check_status(PyFunction_SetDefaults(function.get(), or_none(from->func_defaults)));
+  if (from->func_kwdefaults != to->func_kwdefaults)
+    python::check_status(PyFunction_SetKwDefaults(function.get(), or_none(from->func_kwdefaults)));
+  return function.get();
+}
+
+bool calls_only(const python::Object& forward, PyObject* module) {
+  if (!forward.is(forward_of(module))) return false;
   for (const Object& hooks : shared_hooks())
     if (!is_empty_dict(hooks)) return false;
   for (const char* name :

@@ -12,9 +12,13 @@
 namespace janus::bind {
 
 struct CutFunction {
+  python::Object original, code;        ///< the plain function, and its code then
   python::Object function;              ///< with the parameters of the plain function
   std::vector<python::Object> regions;  ///< in its body
   bool is_forward = false;  ///< a module's, whose call was converted: valid without hooks only
+
+  /// The copy, with the defaults that the plain function has by now; null: that runs other code.
+  PyObject* current() const;
 };
 
 /// The cut copy of the plain function in `wrapped` (of a module's call: of its forward). nullopt if
@@ -43,9 +47,9 @@ void convert_module_within(const speculate::Reason& reason, bool on_account);
 /// Whether the code makes a generator or coroutine, whose body is never a region.
 bool makes_generator(PyObject* code);
 
-/// Whether calling the module only calls its forward: it has no hooks, all modules together have
-/// none, nothing is traced, and the instance has no `forward` attribute.
-bool calls_only_forward(PyObject* module);
+/// Whether calling the module only calls that function as its forward: it has no hooks, all modules
+/// together have none, nothing is traced, and the instance has no `forward` attribute.
+bool calls_only(const python::Object& forward, PyObject* module);
 
 /// Whether the callable is a module's call: the bound method Module._call_impl.
 bool is_module_call(PyObject* wrapped);

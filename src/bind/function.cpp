@@ -109,9 +109,10 @@ bool has_source(FunctionObject* function) {
 /// What a call runs when no graph does. It takes all arguments, self included.
 PyObject* imperative(const FunctionObject* function) {
   const CutFunction* cut = function->cut;
-  if (cut == nullptr || (cut->is_forward && !calls_only_forward(function->self)))
+  if (cut == nullptr || (cut->is_forward && !calls_only(cut->original, function->self)))
     return function->function;
-  return cut->function.get();
+  PyObject* const copy = cut->current();
+  return copy != nullptr ? copy : function->function;
 }
 
 /// Whether the call of a module was refused because the module itself communicates around another
@@ -376,7 +377,10 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(function->function);
   Py_VISIT(function->self);
   Py_VISIT(function->dict);
-  if (function->cut != nullptr) Py_VISIT(function->cut->function.get());
+  if (function->cut != nullptr) {
+    Py_VISIT(function->cut->original.get());
+    Py_VISIT(function->cut->function.get());
+  }
   return 0;
 }
 
@@ -387,7 +391,7 @@ int clear(PyObject* object) {
   Py_CLEAR(function->function);
   Py_CLEAR(function->self);
   Py_CLEAR(function->dict);
-  if (function->cut != nullptr) function->cut->function = {};
+  if (function->cut != nullptr) function->cut->original = function->cut->function = {};
   return 0;
 }
 
@@ -414,6 +418,16 @@ PyObject* get_attribute(PyObject* object, PyObject* name) {
   if (wrapped == nullptr) return nullptr;
   PyErr_Clear();
   return PyObject_GetAttr(wrapped, name);
+}
+
+/// What the plain function runs, and with which defaults, is changed in it.
+int set_attribute(PyObject* object, PyObject* name, PyObject* value) {
+  const FunctionObject* function = as_function(object);
+  if (function->function != nullptr && PyUnicode_Check(name))
+    for (const char* own : {"__code__", "__defaults__", "__kwdefaults__"})
+      if (PyUnicode_CompareWithASCIIString(name, own) == 0)
+        return PyObject_SetAttr(function->wrapped, name, value);
+  return PyObject_GenericSetAttr(object, name, value);
 }
 
 PyObject* bind_method(PyObject* object, PyObject* instance, PyObject* /*owner*/) {
@@ -537,7 +551,7 @@ PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
                        {Py_tp_clear, slot(clear)},
                        {Py_tp_call, slot(PyVectorcall_Call)},
                        {Py_tp_getattro, slot(get_attribute)},
-                       {Py_tp_setattro, slot(PyObject_GenericSetAttr)},
+                       {Py_tp_setattro, slot(set_attribute)},
                        {Py_tp_descr_get, slot(bind_method)},
                        {Py_tp_repr, slot(represent)},
                        {Py_tp_methods, methods},

@@ -178,25 +178,26 @@ PyObject* new_mode(Mode mode) { return PyLong_FromLong(static_cast<long>(mode));
 /// afterwards, unless the program holds it too: it would keep objects alive.
 class FrameVariables {
  public:
-  FrameVariables() : dict_(python::Object::steal(python::variables_of_frame())) {
+  FrameVariables()
+      : dict_(python::Object::steal(python::variables_of_frame())),
+        code_(python::Object::steal(
+            reinterpret_cast<PyObject*>(PyFrame_GetCode(PyEval_GetFrame())))) {
     if (!dict_) throw python::ErrorSet();
   }
   ~FrameVariables() {
     if (!python::kFrameKeepsVariables) return;
     constexpr Py_ssize_t kFrameAndUs = 2;
-    const python::Object code =
-        python::Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(PyEval_GetFrame())));
-    const bool are_fast =
-        (reinterpret_cast<PyCodeObject*>(code.get())->co_flags & CO_OPTIMIZED) != 0;
+    const bool are_fast = (code()->co_flags & CO_OPTIMIZED) != 0;
     if (are_fast && PyDict_CheckExact(dict_.get()) && Py_REFCNT(dict_.get()) == kFrameAndUs)
       PyDict_Clear(dict_.get());
   }
   FrameVariables(const FrameVariables&) = delete;
   FrameVariables& operator=(const FrameVariables&) = delete;
   PyObject* get() const { return dict_.get(); }
+  PyCodeObject* code() const { return reinterpret_cast<PyCodeObject*>(code_.get()); }
 
  private:
-  python::Object dict_;
+  python::Object dict_, code_;
 };
 
 Dispatcher::Roots roots_of_call(const Call& call) {
@@ -241,6 +242,7 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   call.tree = &tree;
   call.variables = variables_now.get();
   call.globals = PyEval_GetGlobals();
+  call.code = variables_now.code();
   call.facts_key = state.module.get();
   if (graphs_before != 0) {  // making a graph checks that itself
     if (PyObject* name = variable_seen_to_end(state, variables, call.variables)) {

@@ -77,6 +77,10 @@ inline PyObject* variables_of_frame() {
   return variables;
 #endif
 }
+/// Whether a variable of that kind (a byte of `co_localspluskinds`) belongs to a comprehension that
+/// was inlined into the code, since 3.12: the code itself may read a global of that name.
+inline bool is_hidden_variable(char kind) { return (kind & 0x10) != 0; }
+
 constexpr bool kFrameKeepsVariables = !TORCHJANUS_SINCE_3_13;
 
 // --- tools that watch the program ----------------------------------------------------------------

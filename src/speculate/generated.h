@@ -234,6 +234,7 @@ struct Call {
       nullptr;                    ///< tuple of str or null; their values follow the positional ones
   PyObject* variables = nullptr;  ///< statements: dict of the frame's variables
   PyObject* globals = nullptr;    ///< statements: the module's dict
+  PyCodeObject* code = nullptr;   ///< statements: what the frame runs
   PyObject* facts_key = nullptr;  ///< key of its facts in the ProfileStore; null: function.__code__
   /// Tests on which another graph bailed out. Every other test follows the side that the profile
   /// saw more often.

@@ -47,6 +47,7 @@ PyObject* builtins_of(PyObject* globals) {
 
 PyObject* variable(const PathStep& step, const Call& call, PyObject* name) {
   if (PyObject* value = dict_item(call.variables, name, step.hash)) return value;
+  if (step.index != 0) return nullptr;
   return find_global(call.globals, builtins_of(call.globals), name, step.hash);
 }
 

@@ -18,7 +18,8 @@ struct Source {
     // roots
     argument,  ///< positional argument `index` of the call (a bound method's self is argument 0)
     keyword,   ///< keyword argument `key` (a str)
-    variable,  ///< variable `key` of the frame that a run of statements stands in
+    variable,  ///< variable `key` of the frame that a run of statements stands in; with `index`
+               ///< 0, where there is none, a global or builtin
     function,  ///< the converted function object itself
     constant,  ///< `key` itself: immortal objects (modules of torch, builtins, None)
     // steps

@@ -179,6 +179,13 @@ bool sizes_match(at::IntArrayRef found, const ExpectedTensor& expected) {
   return true;
 }
 
+/// The `.grad` that the tensor has. Tensor::grad() would warn of those that are no leaves.
+const at::Tensor& gradient_of(PyObject* object) {
+  static const at::Tensor none;
+  const AutogradMeta* meta = meta_of(impl_of(object));
+  return meta == nullptr ? none : meta->grad_;
+}
+
 bool layout_matches(const at::TensorImpl* impl, const ExpectedTensor& expected) {
   if (!has_ordinary_keys(impl)) return false;
   if (at::typeMetaToScalarType(impl->dtype()) != scalar_type(expected.dtype)) return false;
@@ -365,13 +372,13 @@ class Access final : public speculate::TensorAccess {
   }
 
   PyObject* grad_of(PyObject* object) const override {
-    const at::Tensor& grad = THPVariable_Unpack(object).grad();
+    const at::Tensor& grad = gradient_of(object);
     if (!grad.defined()) Py_RETURN_NONE;
     return THPVariable_Wrap(grad);
   }
 
   Slot grad_slot(PyObject* object) const override {
-    const at::Tensor& grad = THPVariable_Unpack(object).grad();
+    const at::Tensor& grad = gradient_of(object);
     return grad.defined() ? Slot::borrow_tensor(grad.unsafeGetTensorImpl()) : Slot::none();
   }
 

@@ -130,6 +130,7 @@ bool write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tenso
   } else {
     return false;
   }
+  interpreter.heap.note_change();
   return true;
 }
 

@@ -23,7 +23,7 @@ bool has_room_for_fork(const Scopes& scopes) {
 }
 
 bool may_merge(Interpreter& interpreter, int fact) {
-  if (!interpreter.merges() || interpreter.frame().yielded != nullptr) return false;
+  if (!interpreter.merges() || interpreter.frame().runs_ahead) return false;
   if (!has_room_for_fork(interpreter)) return false;
   return interpreter.followed({interpreter.frame().code->facts_key, fact}) == nullptr;
 }

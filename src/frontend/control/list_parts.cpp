@@ -55,8 +55,11 @@ std::shared_ptr<const Rolled> part_of(Interpreter& interpreter,
   return part;
 }
 
-std::shared_ptr<const Rolled> joined(Interpreter& interpreter, const ElementList& first,
-                                     const ElementList& second) {
+namespace {
+
+/// One behind the other. `apart`: they are known to hold different tensors.
+std::shared_ptr<const Rolled> in_a_row(Interpreter& interpreter, const ElementList& first,
+                                       const ElementList& second, bool apart) {
   const Rolled& like = first.rolled() != nullptr ? *first.rolled() : *second.rolled();
   const auto before = as_list(interpreter, like, first);
   const auto behind = as_list(interpreter, like, second);
@@ -71,7 +74,16 @@ std::shared_ptr<const Rolled> joined(Interpreter& interpreter, const ElementList
                      ? nullptr
                      : binary(interpreter, syntax::Operator::Add, before->length, behind->length);
   both->memory = memory_with(both->form, {before->memory, behind->memory});
+  if (!apart && holds_tensors(both->form) && may_overlap(*before->memory, *behind->memory))
+    both->memory->uncertain_alias = true;
   return both;
+}
+
+}  // namespace
+
+std::shared_ptr<const Rolled> joined(Interpreter& interpreter, const ElementList& first,
+                                     const ElementList& second) {
+  return in_a_row(interpreter, first, second, /*apart=*/false);
 }
 
 std::shared_ptr<const Rolled> with_part(Interpreter& interpreter,
@@ -84,16 +96,22 @@ std::shared_ptr<const Rolled> with_part(Interpreter& interpreter,
   if (is_none(start) || known_integer(start) == 0) before = nullptr;
   if (is_none(stop)) behind = nullptr;
   ElementList whole = part;
+  const auto between = as_list(interpreter, *list, part);
+  if (between != nullptr) whole = ElementList(between);
   const auto add = [&](const std::shared_ptr<const Rolled>& other, bool in_front) {
     if (other == nullptr) return;
     const ElementList added(other);
-    whole = ElementList(in_front ? joined(interpreter, added, whole)
-                                 : joined(interpreter, whole, added));
+    whole = ElementList(in_front ? in_a_row(interpreter, added, whole, /*apart=*/true)
+                                 : in_a_row(interpreter, whole, added, /*apart=*/true));
   };
   add(before, true);
   add(behind, false);
-  if (auto made = as_list(interpreter, *list, whole)) return made;
-  return roll(interpreter, list->test, list->form, {}, false);
+  const auto made = as_list(interpreter, *list, whole);
+  if (made == nullptr) return roll(interpreter, list->test, list->form, {}, false);
+  if (between != nullptr && holds_tensors(list->form) &&
+      may_overlap(*between->memory, *list->memory))
+    made->memory->uncertain_alias = true;
+  return made;
 }
 
 Value position_behind(Interpreter& interpreter, const Value& key) {
@@ -112,7 +130,7 @@ Value take_element(Interpreter& interpreter, Sequence& list, const Value& key) {
   const Value behind = position_behind(interpreter, key);
   if (behind == nullptr) return nullptr;
   const auto whole = list.elements.rolled();
-  const Value element = element_at(interpreter, *whole, key);
+  const Value element = element_at(interpreter, *whole, key, /*taken=*/true);
   auto rest = with_part(interpreter, whole, key, behind, ElementList());
   if (rest == nullptr) return nullptr;
   list.elements = ElementList(std::move(rest));

@@ -53,6 +53,9 @@ struct Growth {
   bool front = false;      ///< by elements in front of the others
   bool undecided = false;  ///< it can't be told yet
   std::shared_ptr<Tensor> memory = std::make_shared<Tensor>();
+  /// Of the list that the iteration at hand left: of another one, where a branch or loop in it made
+  /// that, or a part of a list.
+  std::shared_ptr<Tensor> left;
 };
 
 /// A list, dict or object that stands for the one that a place held before the loop, as it was made
@@ -225,6 +228,8 @@ class Loop final : public Scope {
   void make_node();
   /// What is known of the lists that grew.
   void finish_lists(const graph::Node& node);
+  /// A list that holds a tensor shows what later iterations write to that.
+  void check_not_written(const Growth& growth) const;
   /// The length of a list to which each iteration appends equally many elements; null: it varies.
   Value length_behind(const Sequence& sequence, const graph::Block& body, size_t index);
   /// Whether the first iteration always comes: known, or seen in all runs and guarded.
@@ -232,6 +237,8 @@ class Loop final : public Scope {
   /// Whether a tensor that goes through the loop is one of the entry without an iteration.
   bool hands_on_argument() const;
   bool may_begin_certainly() const;
+  /// What an iteration hands on may be what an earlier one has handed to it.
+  void follow_parameters();
   /// Which tensors may be one after the loop: as they were before it, or as the last iteration left
   /// them.
   void relate_tensors();

@@ -62,9 +62,13 @@ void Loop::begin_list(Sequence& sequence, const Parameter& parameter) {
                ? facing(interpreter_, *before, growth.front)
                : roll(interpreter_, test_, growth.form, sequence.elements.known(), growth.front);
   });
-  for (const PossibleAlias& alias : list->memory->possible_aliases)
-    growth.memory->possible_aliases.add(alias);
+  add_to_memory(*growth.memory, *list->memory);
+  // Another loop around this one begins with the same elements each time.
+  if (before != nullptr && holds_tensors(growth.form) &&
+      in_front([&] { return interpreter_.may_come_again(*list->memory); }))
+    growth.memory->uncertain_alias = true;
   if (before != nullptr) growth.memory->possible_aliases.add({list->memory, 0});
+  growth.memory->is_borrowed |= list->memory->is_borrowed;
   list->test = test_;
   list->memory = growth.memory;
   list->front = growth.front;
@@ -125,9 +129,7 @@ Value Loop::instantiate(const Passage& passage, const Value& initial, const Para
   if (passage.tracked) interpreter_.differentiable.insert(tensor->value);
   tensor->version = from->version;
   tensor->uncertain_alias = from->uncertain_alias;
-  CarriedTensor record{tensor, {memory_of(from)}};
-  for (const PossibleAlias& alias : record.roots.front()->possible_aliases)
-    if (auto other = alias.tensor.lock()) record.roots.push_back(other);
+  CarriedTensor record{tensor, roots_of(from)};
   for (const auto& root : record.roots) tensor->possible_aliases.add({root, root->version});
   tensors_.push_back(std::move(record));
   return tensor;
@@ -139,6 +141,8 @@ Value Loop::instantiate_parts(const Passage& passage, const Value& initial,
   if (auto made = replacements_.find(initial.get()); made != replacements_.end())
     return made->second.value;
   std::vector<Value> parts = *parts_of(initial);
+  // An iteration has changed it before another one took its place.
+  if (parts.size() != passage.parts.size()) fail("a container or object changes its form");
   for (size_t i = 0; i < parts.size(); ++i)
     parts[i] = instantiate(passage.parts[i], parts[i], parameter, name);
   Value made = made_of_parts(initial, parts);

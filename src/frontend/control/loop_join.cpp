@@ -4,6 +4,7 @@
 
 #include "frontend/control/loop.h"
 #include "frontend/control/number_parts.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/run_time_objects.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/class_sets.h"
@@ -248,10 +249,7 @@ bool Loop::is_sized_inside(const graph::Type& type) const {
 
 void Loop::add_end(const std::shared_ptr<Tensor>& tensor) {
   pending_.ends.push_back(tensor->value);
-  std::vector<std::shared_ptr<Tensor>> roots = {memory_of(tensor)};
-  for (const PossibleAlias& alias : roots.front()->possible_aliases)
-    if (auto other = alias.tensor.lock()) roots.push_back(other);
-  pending_.roots.push_back(std::move(roots));
+  pending_.roots.push_back(roots_of(tensor));
 }
 
 bool Loop::join_carried(Passage& passage, const Value& initial, const Value& end,

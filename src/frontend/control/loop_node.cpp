@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/control/loop.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/operations.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
@@ -27,6 +28,7 @@ void Loop::make_node() {
     fail("after zero iterations there is no gradient");
   else if (needs_iteration_)
     interpreter_.gradients_vary = true;
+  follow_parameters();
   set_state([&](graph::Value* initial) {
     node->inputs.push_back(initial);
     graph::Value* output = graph.new_value(initial->type, initial->name);
@@ -53,11 +55,19 @@ void Loop::finish_lists(const graph::Node& node) {
     list->undecided = false;
     list->length = length_behind(*object, *node.blocks[1], index);
     object->elements = ElementList(list);
+    check_not_written(growth);
     // Older tensors that it may hold now.
     for (const PossibleAlias& alias : growth.memory->possible_aliases)
       if (auto other = alias.tensor.lock())
         other->possible_aliases.add({growth.memory, growth.memory->version});
   }
+}
+
+void Loop::check_not_written(const Growth& growth) const {
+  for (const PossibleAlias& alias : growth.memory->possible_aliases)
+    if (const auto tensor = alias.tensor.lock();
+        tensor != nullptr && passages_.contains(tensor.get()))
+      fail("it writes a tensor that a list holds");
 }
 
 Value Loop::length_behind(const Sequence& sequence, const graph::Block& body, size_t index) {
@@ -99,23 +109,46 @@ bool Loop::may_begin_certainly() const {
   return !is_random && begins_in_all_runs(interpreter_, test_, parts_);
 }
 
+void Loop::follow_parameters() {
+  const auto outlives = [&](const std::shared_ptr<Tensor>& root) {
+    return root->value == nullptr || before_.objects.find(root.get()) != nullptr;
+  };
+  for (auto& roots : end_roots_)
+    for (size_t next = 0; next < roots.size(); ++next)
+      for (size_t i = 0; i < tensors_.size(); ++i) {
+        if (tensors_[i].tensor != roots[next]) continue;
+        const auto handed_on = end_roots_[i];  // it may be the one that grows
+        for (const auto& root : handed_on) {
+          const bool is_parameter = std::ranges::any_of(
+              tensors_, [&](const CarriedTensor& each) { return each.tensor == root; });
+          if ((is_parameter || outlives(root)) && std::ranges::find(roots, root) == roots.end())
+            roots.push_back(root);
+        }
+      }
+}
+
 void Loop::relate_tensors() {
   TORCHJANUS_CHECK(tensors_.size() == end_roots_.size(), "loop: tensors without an end");
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (begins_) tensors_[i].roots.clear();
-    tensors_[i].roots.insert(tensors_[i].roots.end(), end_roots_[i].begin(), end_roots_[i].end());
+    auto& roots = tensors_[i].roots;
+    roots.insert(roots.end(), end_roots_[i].begin(), end_roots_[i].end());
+    // What lies in the list of an iteration lies in the one behind the loop.
+    for (const auto& [object, growth] : growth_)
+      if (std::ranges::find(roots, growth.left) != roots.end()) roots.push_back(growth.memory);
   }
   for (size_t i = 0; i < tensors_.size(); ++i) {
     Tensor& tensor = *tensors_[i].tensor;
     tensor.possible_aliases = {};
+    relate_to_others(tensors_[i].tensor, tensors_[i].roots, before_.objects);
     for (const auto& root : tensors_[i].roots) {
       if (passages_.contains(root.get())) fail("it writes a tensor that it also hands on");
-      tensor.possible_aliases.add({root, root->version});
+      relate(tensors_[i].tensor, root);
     }
     for (size_t j = 0; j < i; ++j) {
       if (!share_roots(tensors_[i], tensors_[j])) continue;
-      tensor.possible_aliases.add({tensors_[j].tensor, tensors_[j].tensor->version});
-      tensors_[j].tensor->possible_aliases.add({tensors_[i].tensor, tensor.version});
+      relate(tensors_[i].tensor, tensors_[j].tensor);
+      relate(tensors_[j].tensor, tensors_[i].tensor);
     }
   }
   // What needs no gradient outside must not seem to have one through the blocks.

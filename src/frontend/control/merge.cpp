@@ -280,8 +280,7 @@ Value Merger::number_before(const Variables& variables, const std::string& name)
   PyObject* const value = PyDict_GetItemString(before, name.c_str());
   if (value == nullptr || (!PyLong_CheckExact(value) && !PyFloat_CheckExact(value))) return nullptr;
   const Object key = Object::steal(PyUnicode_FromString(name.c_str()));
-  return interpreter_.wrap(value,
-                           interpreter_.sources().root(speculate::Source::Kind::variable, key));
+  return interpreter_.wrap(value, interpreter_.frame_variable(key));
 }
 
 void Merger::merge_variables(Variables& variables, const VariableValues& a,

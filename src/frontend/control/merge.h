@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,10 +41,7 @@ class Merger {
   Value run();
 
  private:
-  struct Pair {
-    const void *first, *second;
-    auto operator<=>(const Pair&) const = default;
-  };
+  class AsLeft;
   /// Tensors made for a pair that were found to share their memory with others.
   struct MergedTensor {
     std::shared_ptr<Tensor> tensor;
@@ -104,6 +102,11 @@ class Merger {
   Value merge_dictionaries(const Dictionary& a, const Dictionary& b);
   Elements merge_elements(const Elements& a, const Elements& b, bool is_list);
   std::shared_ptr<const Rolled> merge_rolled(const Elements& a, const Elements& b);
+  ElementForm form_of(const Elements& a, const Elements& b);
+  std::shared_ptr<const Rolled> rolled_in(size_t side, const Elements& elements,
+                                          const Rolled& merged);
+  void put_back(size_t side, const std::vector<Value>& values, AsLeft& as_left);
+  void put_back(size_t side, Tensor& tensor, AsLeft& as_left);
   Items merge_items(const Items& a, const Items& b);
   graph::Value* merge_graph_values(graph::Value* a, graph::Value* b);
   graph::Value* number_in(size_t side, const Value& number);
@@ -121,10 +124,14 @@ class Merger {
   Fork& fork_;
   Interpreter& interpreter_;
   graph::Node* node_;
-  std::map<std::pair<const void*, const void*>, Value> merged_;
-  std::map<const void*, const void*> partner_of_first_, partner_of_second_;
+  /// By the values of the sides, which it keeps: another value at the place in memory of one that
+  /// is gone would be taken for that.
+  std::map<std::pair<Value, Value>, Value> merged_;
+  /// Null: it is merged with nothing.
+  std::map<std::shared_ptr<const AbstractValue>, std::shared_ptr<const AbstractValue>>
+      partner_of_first_, partner_of_second_;
   /// By the side that has it; what was there before the branch may come from both.
-  std::map<const void*, Value> alone_[2];
+  std::map<Value, Value> alone_[2];
   std::map<std::pair<graph::Value*, graph::Value*>, graph::Value*> results_;
   /// Sizes that differ: what they are on the two sides, the dimension behind, and its value.
   struct MergedSize {

@@ -66,16 +66,16 @@ Value Merger::merge_value(const Value& a, const Value& b) {
     case ValueKind::tensor:
       return merge_tensors(shared_as<Tensor>(a), shared_as<Tensor>(b));
     case ValueKind::sequence: {
-      auto place = merged_.find({a.get(), b.get()});
+      auto place = merged_.find({a, b});
       if (place != merged_.end()) return place->second;
       Value merged = merge_sequences(*as<Sequence>(a), *as<Sequence>(b));
-      return merged_[{a.get(), b.get()}] = merged;
+      return merged_[{a, b}] = merged;
     }
     case ValueKind::dictionary: {
-      auto place = merged_.find({a.get(), b.get()});
+      auto place = merged_.find({a, b});
       if (place != merged_.end()) return place->second;
       Value merged = merge_dictionaries(*as<Dictionary>(a), *as<Dictionary>(b));
-      return merged_[{a.get(), b.get()}] = merged;
+      return merged_[{a, b}] = merged;
     }
     case ValueKind::outcome:
       return merge_outcomes(*as<Outcome>(a), *as<Outcome>(b));
@@ -94,7 +94,7 @@ Value Merger::merge_value(const Value& a, const Value& b) {
 
 /// A value that is None on one side, or may be.
 Value Merger::merge_optionals(const Value& a, const Value& b) {
-  auto place = merged_.find({a.get(), b.get()});
+  auto place = merged_.find({a, b});
   if (place != merged_.end()) return place->second;
   const Value* sides[] = {&a, &b};
   graph::Value* flags[2];
@@ -113,10 +113,9 @@ Value Merger::merge_optionals(const Value& a, const Value& b) {
       throw differing(a, b);
   Value value = merge_value(parts[0], parts[1]);
   if (!is_none(a) && is_none(b) && as<Optional>(a) == nullptr)
-    return merged_[{a.get(), b.get()}] =
-               std::make_shared<Optional>(fork_.flag(), value, *fork_.test());
-  return merged_[{a.get(), b.get()}] = std::make_shared<Optional>(
-             merge_graph_values(flags[0], flags[1]), value, *fork_.test());
+    return merged_[{a, b}] = std::make_shared<Optional>(fork_.flag(), value, *fork_.test());
+  return merged_[{a, b}] = std::make_shared<Optional>(merge_graph_values(flags[0], flags[1]), value,
+                                                      *fork_.test());
 }
 
 /// What a function gives: on sides that return nobody looks at an exception, and the other way
@@ -146,7 +145,7 @@ Value Merger::only(size_t side, const Value& value) {
     return value;
   if (const auto* object = dynamic_cast<const Changeable*>(value.get()); object && existed(*object))
     return value;
-  Value& known = alone_[side][value.get()];
+  Value& known = alone_[side][value];
   if (known != nullptr) return known;
   if (is_number(value) || as<Tensor>(value) != nullptr)
     return known = merge_undefined(1 - side, value);
@@ -160,7 +159,7 @@ Value Merger::only(size_t side, const Value& value) {
       (dictionary == nullptr || dictionary->source != nullptr))
     return alone(side, value);
   expect_no_partner(side, value.get());
-  alone_[side][value.get()] = value;
+  alone_[side][value] = value;
   if (sequence != nullptr)
     for (size_t i = 0; i < sequence->elements.size(); ++i)
       sequence->elements[i] = only(side, sequence->elements[i]);
@@ -180,7 +179,7 @@ Value Merger::either(const Value& a, const Value& b, const NotMerged& why) {
 
 /// Numbers of two kinds: which it is, is a value of the graph.
 Value Merger::either_kind(const Value& a, const Value& b) {
-  auto place = merged_.find({a.get(), b.get()});
+  auto place = merged_.find({a, b});
   if (place != merged_.end()) return place->second;
   const NumberKinds kinds = *kinds_of_numbers(a, b);
   std::optional<NumberParts> parts[2];
@@ -191,7 +190,7 @@ Value Merger::either_kind(const Value& a, const Value& b) {
   const auto number = [&](graph::Value* NumberParts::* part) {
     return interpreter_.number(merge_graph_values((*parts[0]).*part, (*parts[1]).*part));
   };
-  return merged_[{a.get(), b.get()}] = std::make_shared<Either>(
+  return merged_[{a, b}] = std::make_shared<Either>(
              merge_graph_values(parts[0]->is_high, parts[1]->is_high), number(&NumberParts::high),
              number(&NumberParts::low), *fork_.test(),
              cat(name_of(a), " on one side, ", name_of(b), " on the other"));
@@ -201,7 +200,7 @@ Value Merger::either_kind(const Value& a, const Value& b) {
 Value Merger::alone(size_t side, const Value& value) {
   if (value == nullptr) throw NotMerged{"only one side sets it"};
   if (as<Known>(value) != nullptr) return value;
-  Value& known = alone_[side][value.get()];
+  Value& known = alone_[side][value];
   if (known == nullptr) known = new_alone(side, value);
   return known;
 }
@@ -234,7 +233,7 @@ Value Merger::new_alone(size_t side, const Value& value) {
   if ((sequence != nullptr && sequence->source == nullptr && !sequence->viewed) ||
       (dictionary != nullptr && dictionary->source == nullptr)) {
     expect_no_partner(side, value.get());
-    alone_[side][value.get()] = value;
+    alone_[side][value] = value;
     if (sequence != nullptr)
       for (size_t i = 0; i < sequence->elements.size(); ++i)
         sequence->elements[i] = alone(side, sequence->elements[i]);
@@ -356,20 +355,22 @@ graph::Value* Merger::merge_graph_values(graph::Value* a, graph::Value* b) {
 
 /// That two containers are the same one on one side and two on the other is not tracked.
 void Merger::expect_one_partner(const AbstractValue* a, const AbstractValue* b) {
-  const void*& first = partner_of_first_[a];
-  const void*& second = partner_of_second_[b];
-  if ((first != nullptr && first != b) || (second != nullptr && second != a))
-    throw NotMerged{"two variables share an object on one side only"};
-  first = b;
-  second = a;
+  const auto expect = [](auto& partners, const AbstractValue* value, const AbstractValue* other) {
+    const auto [place, is_new] =
+        partners.emplace(value->shared_from_this(), other->shared_from_this());
+    if (!is_new && place->second.get() != other)
+      throw NotMerged{"two variables share an object on one side only"};
+  };
+  expect(partner_of_first_, a, b);
+  expect(partner_of_second_, b, a);
 }
 
 /// Nor that one is merged with another in one place, and with nothing in another.
 void Merger::expect_no_partner(size_t side, const AbstractValue* value) {
-  const void*& partner = (side == 0 ? partner_of_first_ : partner_of_second_)[value];
-  if (partner != nullptr && partner != &alone_)
+  auto& partners = side == 0 ? partner_of_first_ : partner_of_second_;
+  const auto [place, is_new] = partners.emplace(value->shared_from_this(), nullptr);
+  if (!is_new && place->second != nullptr)
     throw NotMerged{"two variables share an object on one side only"};
-  partner = &alone_;
 }
 
 bool Merger::is_current(size_t side, const Tensor& tensor) {
@@ -389,8 +390,14 @@ void Merger::collect_roots(size_t side, const std::shared_ptr<Tensor>& tensor,
     root = next;
   }
   roots.push_back(root);
-  for (const PossibleAlias& alias : tensor_in(side, *root).possible_aliases)
-    if (auto other = alias.tensor.lock()) roots.push_back(other);
+  const auto add = [&](const PossibleAliases& aliases) {
+    for (const PossibleAlias& alias : aliases)
+      if (auto other = alias.tensor.lock()) roots.push_back(std::move(other));
+  };
+  add(tensor_in(side, *root).possible_aliases);
+  // The list that it is an element of may be gone before it.
+  if (const auto& list = tensor_in(side, *root).list_memory)
+    add(tensor_in(side, *list).possible_aliases);
 }
 
 /// Whether a tensor without a gradient may become one that is taken for tracked. Ways of a
@@ -403,7 +410,7 @@ bool Merger::may_vary(const TensorState& untracked) const {
 }
 
 Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_ptr<Tensor>& b) {
-  auto place = merged_.find({a.get(), b.get()});
+  auto place = merged_.find({a, b});
   if (place != merged_.end()) return place->second;
   const TensorState &first = tensor_in(0, *a), &second = tensor_in(1, *b);
   const bool tracked = first.requires_grad || second.requires_grad;
@@ -441,47 +448,103 @@ Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_
   collect_roots(0, a, record.roots);
   collect_roots(1, b, record.roots);
   tensors_.push_back(std::move(record));
-  return merged_[{a.get(), b.get()}] = merged;
+  return merged_[{a, b}] = merged;
+}
+
+/// Tensors that are, for as long as it lives, as a side has left them.
+class Merger::AsLeft {
+ public:
+  AsLeft() = default;
+  AsLeft(const AsLeft&) = delete;
+  AsLeft& operator=(const AsLeft&) = delete;
+  ~AsLeft() {
+    for (auto& [tensor, state] : now_) static_cast<TensorState&>(*tensor) = std::move(state);
+  }
+  void put(Tensor& tensor, TensorState left) {
+    if (now_.emplace(&tensor, tensor).second) static_cast<TensorState&>(tensor) = std::move(left);
+  }
+
+ private:
+  std::map<Tensor*, TensorState> now_;
+};
+
+/// Puts all that reading the values looks at into the state of the side: the merge has changed it,
+/// or it is still as on the other one.
+void Merger::put_back(size_t side, const std::vector<Value>& values, AsLeft& as_left) {
+  for (const Value& value : values) {
+    if (auto* tensor = as<Tensor>(value))
+      put_back(side, *tensor, as_left);
+    else if (const auto* tuple = as<Sequence>(value); tuple != nullptr && !tuple->is_list)
+      put_back(side, tuple->elements.known(), as_left);
+  }
+}
+
+void Merger::put_back(size_t side, Tensor& tensor, AsLeft& as_left) {
+  const TensorState state = tensor_in(side, tensor);
+  if (existed(tensor)) as_left.put(tensor, state);
+  for (const PossibleAlias& alias : state.possible_aliases)
+    if (const auto other = alias.tensor.lock(); other != nullptr && existed(*other))
+      as_left.put(*other, tensor_in(side, *other));
+  if (const auto& viewed = viewed_by(state)) put_back(side, *viewed, as_left);
+}
+
+/// Of the elements of both lists, as they are on their sides.
+ElementForm Merger::form_of(const Elements& a, const Elements& b) {
+  std::optional<ElementForm> form;
+  std::string why = "a list of which no element was seen";
+  for (size_t side = 0; side < 2; ++side) {
+    const Elements& elements = side == 0 ? a : b;
+    const Rolled* list = elements.rolled().get();
+    if (list == nullptr && elements.empty()) continue;
+    std::optional<ElementForm> of_side;
+    if (list != nullptr) {
+      of_side = list->form;
+    } else {
+      AsLeft as_left;
+      put_back(side, elements.known(), as_left);
+      interpreter_.enter_block(*fork_.side(side).block);
+      of_side = common_form(interpreter_, elements.known(), why);
+    }
+    if (of_side && form) {
+      of_side = joined(*form, *of_side, why);
+      if (a.rolled() != nullptr || b.rolled() != nullptr) why = "lists of different elements";
+    }
+    if (!of_side) throw NotMerged{why};
+    form = std::move(of_side);
+  }
+  if (!form) throw NotMerged{why};
+  return *form;
+}
+
+/// The elements of a side as a list of the graph.
+std::shared_ptr<const Rolled> Merger::rolled_in(size_t side, const Elements& elements,
+                                                const Rolled& merged) {
+  interpreter_.enter_block(*fork_.side(side).block);
+  if (const auto& list = elements.rolled()) return facing(interpreter_, *list, merged.front);
+  AsLeft as_left;
+  put_back(side, elements.known(), as_left);
+  return roll(interpreter_, merged.test, merged.form, elements.known(), merged.front);
 }
 
 /// A list that has other elements, or another number of them, on the other side.
 std::shared_ptr<const Rolled> Merger::merge_rolled(const Elements& a, const Elements& b) {
-  const Elements* sides[] = {&a, &b};
-  std::vector<Value> known;
-  const Rolled* like = nullptr;
-  for (const Elements* side : sides) {
-    if (const Rolled* list = side->rolled().get())
-      like = list;
-    else
-      known.insert(known.end(), side->begin(), side->end());
-  }
-  std::string why;
-  std::optional<ElementForm> form =
-      known.empty() && like != nullptr ? like->form : common_form(interpreter_, known, why);
-  if (!form) throw NotMerged{why};
+  const Rolled* like = b.rolled() != nullptr ? b.rolled().get() : a.rolled().get();
   auto merged = std::make_shared<Rolled>();
+  merged->form = form_of(a, b);
   merged->test = like != nullptr ? like->test : *fork_.test();
-  merged->form = *form;
   merged->front = like != nullptr ? like->front : grew_at_front(a, b);
-  merged->undecided = like != nullptr ? like->undecided : known.size() <= 1;
+  merged->undecided = like != nullptr ? like->undecided : a.size() + b.size() <= 1;
   merged->memory = std::make_shared<Tensor>();
   MergedTensor record{merged->memory, {}};
   std::shared_ptr<const Rolled> lists[2];
   for (size_t side = 0; side < 2; ++side) {
-    lists[side] = sides[side]->rolled();
-    interpreter_.enter_block(*fork_.side(side).block);
-    if (lists[side] == nullptr)
-      lists[side] = roll(interpreter_, merged->test, *form, sides[side]->known(), merged->front);
-    if (lists[side]->form != *form) throw NotMerged{"lists of different elements"};
-    lists[side] = facing(interpreter_, *lists[side], merged->front);
+    lists[side] = rolled_in(side, side == 0 ? a : b, *merged);
     const std::shared_ptr<Tensor>& memory = lists[side]->memory;
+    add_to_memory(*merged->memory, tensor_in(side, *memory));
     merged->memory->possible_aliases.add({memory, memory->version});
-    merged->memory->uncertain_alias |= memory->uncertain_alias;
-    for (const PossibleAlias& alias : memory->possible_aliases) {
-      merged->memory->possible_aliases.add(alias);
-      if (auto other = alias.tensor.lock()) record.roots.push_back(std::move(other));
-    }
   }
+  for (const PossibleAlias& alias : merged->memory->possible_aliases)
+    if (auto other = alias.tensor.lock()) record.roots.push_back(std::move(other));
   for (size_t i = 0; i < lists[0]->lists.size(); ++i)
     merged->lists.push_back(merge_graph_values(lists[0]->lists[i], lists[1]->lists[i]));
   merged->length = same_length(lists[0]->length, lists[1]->length);
@@ -560,29 +623,29 @@ void Merger::finish_tensors() {
   };
   for (size_t i = 0; i < tensors_.size(); ++i) {
     Tensor& tensor = *tensors_[i].tensor;
+    relate_to_others(tensors_[i].tensor, tensors_[i].roots, fork_.before().objects);
     for (const auto& root : tensors_[i].roots) {
       if (root.get() == &tensor) continue;
-      tensor.possible_aliases.add({root, root->version});
+      relate(tensors_[i].tensor, root);
+      // A tensor of the run may be gone before what is merged with it: it is not written by then,
+      // and whatever it is merged with once more knows of this one.
+      if (root->source == nullptr) relate(root, tensors_[i].tensor);
     }
     // Two that are one object on a side.
     for (size_t j = 0; j < i; ++j) {
       if (!share_roots(tensors_[i], tensors_[j])) continue;
-      Tensor& other = *tensors_[j].tensor;
-      tensor.possible_aliases.add({tensors_[j].tensor, other.version});
-      other.possible_aliases.add({tensors_[i].tensor, tensor.version});
+      relate(tensors_[i].tensor, tensors_[j].tensor);
+      relate(tensors_[j].tensor, tensors_[i].tensor);
     }
     finish_value(tensor);
   }
   for (Tensor* tensor : written_) finish_value(*tensor);
   for (const MergedTensor& memory : memories_) {
-    const PossibleAlias alias{memory.tensor, memory.tensor->version};
     // Tensors that lie in the list on a side, and what became of them behind it.
-    for (const auto& root : memory.roots) root->possible_aliases.add(alias);
-    for (const MergedTensor& merged : tensors_) {
-      if (!share_roots(memory, merged)) continue;
-      merged.tensor->possible_aliases.add(alias);
-      memory.tensor->possible_aliases.add({merged.tensor, merged.tensor->version});
-    }
+    for (const auto& root : memory.roots) relate(root, memory.tensor);
+    relate_to_others(memory.tensor, memory.roots, fork_.before().objects);
+    for (const MergedTensor& merged : tensors_)
+      if (share_roots(memory, merged)) relate(merged.tensor, memory.tensor);
   }
 }
 

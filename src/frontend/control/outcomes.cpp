@@ -8,7 +8,8 @@
 
 namespace janus::frontend {
 
-Value value_unless_raised(Frames& frames, PyObject* type, const std::function<Value()>& body) {
+Value value_unless_raised(Frames& frames, PyObject* type, const std::function<Value()>& body,
+                          Value* caught) {
   const auto& forks = frames.frame().forks;
   const size_t before = forks.size();
   const auto check_forks = [&] {
@@ -21,6 +22,7 @@ Value value_unless_raised(Frames& frames, PyObject* type, const std::function<Va
   } catch (const Raised& raised) {
     check_forks();
     if (PyErr_GivenExceptionMatches(class_of_exception(raised.exception), type) == 0) throw;
+    if (caught != nullptr) *caught = raised.exception;
     return nullptr;
   }
   check_forks();

@@ -27,7 +27,8 @@ namespace {
 
 Type number_type(ValueMaker& maker, const Value& number) { return maker.graph_value(number)->type; }
 
-/// The form of both, if there is one.
+}  // namespace
+
 std::optional<ElementForm> joined(const ElementForm& a, const ElementForm& b, std::string& why) {
   if (a.kind == ElementForm::Kind::object && a == b) {
     ElementForm form = a;
@@ -53,8 +54,6 @@ std::optional<ElementForm> joined(const ElementForm& a, const ElementForm& b, st
             : "only some elements require a gradient";
   return std::nullopt;
 }
-
-}  // namespace
 
 std::optional<ElementForm> element_form(Interpreter& interpreter, const Value& value) {
   ElementForm form;
@@ -109,6 +108,20 @@ std::optional<ElementForm> common_form(Interpreter& interpreter, const std::vect
 
 namespace {
 
+bool leads_to(const Tensor& memory, const Tensor* other) {
+  return std::ranges::any_of(memory.possible_aliases, [&](const PossibleAlias& alias) {
+    return alias.tensor.lock().get() == other;
+  });
+}
+
+/// Notes that a list gets an element that was taken from another one. Of one list every element is
+/// taken once, as long as no loop begins with that list anew (Loop::begin_list).
+void add_elements_of(Interpreter& interpreter, Tensor& memory, const Tensor& from) {
+  if (interpreter.may_come_again(from) || (!leads_to(memory, &from) && may_overlap(memory, from)))
+    memory.uncertain_alias = true;
+  add_to_memory(memory, from);
+}
+
 void flatten(Interpreter& interpreter, const ElementForm& form, const Value& value, Tensor& memory,
              std::vector<graph::Value*>& leaves) {
   if (form.kind == ElementForm::Kind::number) {
@@ -132,10 +145,11 @@ void flatten(Interpreter& interpreter, const ElementForm& form, const Value& val
     std::string& known = memory.grad_fn_name;
     known = known.empty() || known == name ? name : kManyOperators;
   }
+  const std::shared_ptr<Tensor> root = memory_of(tensor);
   // Python could tell a view from what the graph hands out.
   const bool is_view = tensor->base != nullptr || tensor->taken_from != nullptr;
-  if (is_view && !tensor->producer.is(op::detach)) memory.uncertain_alias = true;
-  const std::shared_ptr<Tensor> root = memory_of(tensor);
+  if (is_view && (!tensor->producer.is(op::detach) || root->is_borrowed))
+    memory.uncertain_alias = true;
   std::shared_ptr<Tensor> all = std::static_pointer_cast<Tensor>(memory.shared_from_this());
   // Nor can the graph say which elements are one object.
   const auto& others = root->possible_aliases;
@@ -143,15 +157,25 @@ void flatten(Interpreter& interpreter, const ElementForm& form, const Value& val
       std::any_of(others.begin(), others.end(),
                   [&](const PossibleAlias& alias) { return alias.tensor.lock() == all; }))
     memory.uncertain_alias = true;
+  if (const auto& from = root->list_memory; from != nullptr && from != all)
+    add_elements_of(interpreter, memory, *from);
+  for (const std::shared_ptr<Tensor>& other : roots_of(tensor))
+    if (other != all) memory.possible_aliases.add({other, other->version});
   root->possible_aliases.add({all, all->version});
-  memory.possible_aliases.add({root, root->version});
-  for (const PossibleAlias& alias : root->possible_aliases)
-    if (auto other = alias.tensor.lock(); other != nullptr && other != all)
-      memory.possible_aliases.add({other, other->version});
+}
+
+/// What an element that stays in the list may be: whoever asks again gets it again.
+std::shared_ptr<Tensor> kept_in(const std::shared_ptr<Tensor>& list) {
+  auto memory = std::make_shared<Tensor>();
+  add_to_memory(*memory, *list);
+  memory->possible_aliases.add({list, list->version});
+  memory->list_memory = list;
+  memory->uncertain_alias = true;
+  return memory;
 }
 
 Value tensor_in(Interpreter& interpreter, const ElementForm& form, graph::Value* value,
-                const std::shared_ptr<Tensor>& memory) {
+                const std::shared_ptr<Tensor>& memory, bool stays) {
   bool tracked = form.tracked;
   if (!tracked && graph::carries_gradient(value->type) && !interpreter.differentiable.empty())
     value = op::detach(interpreter.builder(), {value});
@@ -159,7 +183,7 @@ Value tensor_in(Interpreter& interpreter, const ElementForm& form, graph::Value*
   tensor->strides.reset();
   tensor->uncertain_alias = true;
   tensor->possible_aliases.add({memory, memory->version});
-  tensor->list_memory = memory;
+  tensor->list_memory = stays ? kept_in(memory) : memory;
   tensor->is_borrowed = memory->is_borrowed;
   return tensor;
 }
@@ -167,15 +191,15 @@ Value tensor_in(Interpreter& interpreter, const ElementForm& form, graph::Value*
 /// Makes an element of its leaves, from the first one on.
 Value assemble(Interpreter& interpreter, const ElementForm& form,
                const std::vector<graph::Value*>& leaves, size_t& next,
-               const std::shared_ptr<Tensor>& memory) {
+               const std::shared_ptr<Tensor>& memory, bool stays) {
   if (form.kind == ElementForm::Kind::number) return interpreter.number(leaves[next++]);
   if (form.kind == ElementForm::Kind::object)
     return std::make_shared<RuntimeObject>(leaves[next++], form.classes);
   if (form.kind == ElementForm::Kind::tensor)
-    return tensor_in(interpreter, form, leaves[next++], memory);
+    return tensor_in(interpreter, form, leaves[next++], memory, stays);
   std::vector<Value> parts;
   for (const ElementForm& part : form.parts)
-    parts.push_back(assemble(interpreter, part, leaves, next, memory));
+    parts.push_back(assemble(interpreter, part, leaves, next, memory, stays));
   return make_tuple(std::move(parts));
 }
 
@@ -230,7 +254,7 @@ Value last_pushed(Interpreter& interpreter, const Rolled& list) {
     leaves.push_back(push->inputs[1]);
   }
   size_t next = 0;
-  return assemble(interpreter, list.form, leaves, next, list.memory);
+  return assemble(interpreter, list.form, leaves, next, list.memory, /*stays=*/true);
 }
 
 std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool front,
@@ -248,7 +272,7 @@ std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool 
   if (list.length != nullptr)
     rest->length = binary(interpreter, Operator::Sub, list.length, interpreter.integer(1));
   size_t next = 0;
-  return Popped{rest, assemble(interpreter, list.form, leaves, next, list.memory)};
+  return Popped{rest, assemble(interpreter, list.form, leaves, next, list.memory, /*stays=*/false)};
 }
 
 Value length_of(Interpreter& interpreter, const Rolled& list) {
@@ -260,14 +284,14 @@ Value length_of(Interpreter& interpreter, const Rolled& list) {
   return interpreter.number(op::list_size(interpreter.builder(), {list.lists.front()}));
 }
 
-Value element_at(Interpreter& interpreter, const Rolled& list, const Value& position) {
+Value element_at(Interpreter& interpreter, const Rolled& list, const Value& position, bool taken) {
   Value at = position;
   if (list.front) at = binary(interpreter, Operator::Sub, interpreter.integer(-1), position);
   std::vector<graph::Value*> leaves;
   for (graph::Value* each : list.lists)
     leaves.push_back(op::list_item(interpreter.builder(), {each, interpreter.graph_value(at)}));
   size_t next = 0;
-  return assemble(interpreter, list.form, leaves, next, list.memory);
+  return assemble(interpreter, list.form, leaves, next, list.memory, !taken);
 }
 
 std::shared_ptr<Rolled> facing(GraphWriter& writer, const Rolled& list, bool front) {
@@ -335,27 +359,74 @@ graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list) {
   return *dim;
 }
 
+std::vector<std::shared_ptr<Tensor>> roots_of(const std::shared_ptr<Tensor>& tensor) {
+  std::vector<std::shared_ptr<Tensor>> roots = {memory_of(tensor)};
+  const std::shared_ptr<Tensor> root = roots.front();
+  const auto add = [&](const PossibleAliases& aliases) {
+    for (const PossibleAlias& alias : aliases)
+      if (auto other = alias.tensor.lock(); other != nullptr && other != root)
+        roots.push_back(std::move(other));
+  };
+  add(root->possible_aliases);
+  if (root->list_memory != nullptr) add(root->list_memory->possible_aliases);
+  return roots;
+}
+
+void relate(const std::shared_ptr<Tensor>& tensor, const std::shared_ptr<Tensor>& root) {
+  tensor->possible_aliases.add({root, root->version});
+  const bool is_list = root->value == nullptr;
+  if (is_list) root->possible_aliases.add({tensor, tensor->version});
+}
+
+void relate_to_others(const std::shared_ptr<Tensor>& tensor,
+                      const std::vector<std::shared_ptr<Tensor>>& roots, const Snapshot& others) {
+  const auto is_root = [&](const PossibleAlias& alias) {
+    return std::ranges::find(roots, alias.tensor.lock()) != roots.end();
+  };
+  for (const Snapshot::Saved& saved : others.objects()) {
+    auto* const other = saved.alive() ? dynamic_cast<Tensor*>(saved.object) : nullptr;
+    if (other == nullptr || other == tensor.get() || other->value == nullptr ||
+        std::ranges::none_of(other->possible_aliases, is_root))
+      continue;
+    const auto shared = std::static_pointer_cast<Tensor>(other->shared_from_this());
+    relate(tensor, shared);
+    relate(shared, tensor);
+  }
+}
+
+bool holds_tensors(const ElementForm& form) {
+  return form.kind == ElementForm::Kind::tensor || std::ranges::any_of(form.parts, holds_tensors);
+}
+
+bool may_overlap(const Tensor& a, const Tensor& b) {
+  if (&a == &b || leads_to(a, &b) || leads_to(b, &a)) return true;
+  return std::ranges::any_of(a.possible_aliases, [&](const PossibleAlias& alias) {
+    const std::shared_ptr<Tensor> other = alias.tensor.lock();
+    return other != nullptr && other->value == nullptr && leads_to(b, other.get());
+  });
+}
+
+void add_to_memory(Tensor& memory, const TensorState& other) {
+  memory.uncertain_alias |= other.uncertain_alias;
+  memory.is_borrowed |= other.is_borrowed;
+  const std::string& name = other.grad_fn_name;
+  std::string& known = memory.grad_fn_name;
+  if (!name.empty()) known = known.empty() || known == name ? name : std::string(kManyOperators);
+  for (const PossibleAlias& alias : other.possible_aliases)
+    if (alias.tensor.lock().get() != &memory) memory.possible_aliases.add(alias);
+}
+
 std::shared_ptr<Tensor> memory_with(const ElementForm& form,
                                     const std::vector<std::shared_ptr<Tensor>>& memories) {
   auto memory = std::make_shared<Tensor>();
   if (form.kind == ElementForm::Kind::number) return memory;
   for (const std::shared_ptr<Tensor>& other : memories) {
-    memory->uncertain_alias |= other->uncertain_alias;
-    memory->is_borrowed |= other->is_borrowed;
-    if (!other->grad_fn_name.empty())
-      memory->grad_fn_name =
-          memory->grad_fn_name.empty() || memory->grad_fn_name == other->grad_fn_name
-              ? other->grad_fn_name
-              : std::string(kManyOperators);
-    PossibleAliases aliases = other->possible_aliases;
-    aliases.add({other, other->version});
-    for (const PossibleAlias& alias : aliases) {
-      const std::shared_ptr<Tensor> tensor = alias.tensor.lock();
-      if (tensor == nullptr || tensor == memory) continue;
-      memory->possible_aliases.add(alias);
-      tensor->possible_aliases.add({memory, memory->version});
-    }
+    add_to_memory(*memory, *other);
+    memory->possible_aliases.add({other, other->version});
   }
+  for (const PossibleAlias& alias : memory->possible_aliases)
+    if (const std::shared_ptr<Tensor> tensor = alias.tensor.lock())
+      tensor->possible_aliases.add({memory, memory->version});
   return memory;
 }
 

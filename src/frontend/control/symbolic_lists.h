@@ -22,6 +22,8 @@ std::optional<ElementForm> element_form(Interpreter& interpreter, const Value& v
 /// One form for all these values; nothing, and why, if there is none.
 std::optional<ElementForm> common_form(Interpreter& interpreter, const std::vector<Value>& values,
                                        std::string& why);
+/// The form of both, if there is one.
+std::optional<ElementForm> joined(const ElementForm& a, const ElementForm& b, std::string& why);
 
 // --- making, growing and shrinking
 
@@ -50,13 +52,29 @@ std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool 
 Value length_of(Interpreter& interpreter, const Rolled& list);
 /// How many elements it has, as a dimension.
 graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list);
-/// list[position]
-Value element_at(Interpreter& interpreter, const Rolled& list, const Value& position);
+/// list[position]; `taken`: the list does not keep it.
+Value element_at(Interpreter& interpreter, const Rolled& list, const Value& position,
+                 bool taken = false);
 /// The same list, growing at its front or at its end: with `front`, popped(..., true) takes the
 /// elements from its beginning.
 std::shared_ptr<Rolled> facing(GraphWriter& writer, const Rolled& list, bool front);
 /// The elements in the other order.
 std::shared_ptr<Rolled> reversed(const Rolled& list);
+/// What the tensor may be, or may share memory with: first what it was taken from. An element of a
+/// list may be whatever that holds; the list may be gone before the element.
+std::vector<std::shared_ptr<Tensor>> roots_of(const std::shared_ptr<Tensor>& tensor);
+/// Notes that the tensor may be `root`: of a list's memory, that it may hold the tensor.
+void relate(const std::shared_ptr<Tensor>& tensor, const std::shared_ptr<Tensor>& root);
+/// Notes that a tensor that may be one of `roots` may be any of those that may be one of these too:
+/// the root itself may be gone before the two.
+void relate_to_others(const std::shared_ptr<Tensor>& tensor,
+                      const std::vector<std::shared_ptr<Tensor>>& roots, const Snapshot& others);
+/// Adds what is known of one list's memory to that of another list, which may hold the same
+/// tensors.
+void add_to_memory(Tensor& memory, const TensorState& other);
+bool holds_tensors(const ElementForm& form);
+/// Whether lists with these memories may hold the same tensor.
+bool may_overlap(const Tensor& a, const Tensor& b);
 /// The memory of another list that may hold the same tensors, of elements of that form.
 std::shared_ptr<Tensor> memory_with(const ElementForm& form,
                                     const std::vector<std::shared_ptr<Tensor>>& memories);

@@ -20,6 +20,12 @@ PyObject* class_entry(Interpreter& interpreter, PyTypeObject* type, const char* 
   return found;
 }
 
+void assume_entries(Interpreter& interpreter, PyTypeObject* type,
+                    std::initializer_list<const char*> names) {
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return;
+  for (const char* name : names) class_entry(interpreter, type, name);
+}
+
 bool is_of_class_in_c(PyTypeObject* type, PyObject* method, const char* name) {
   const Object key = Object::steal(PyUnicode_InternFromString(name));
   return method == _PyType_Lookup(python::class_in_c(type), key.get());

@@ -49,6 +49,7 @@ const graph::SourceSpan& Frames::user_span() const {
 }
 
 void Frames::at(const syntax::Node& node) {
+  ++steps_;
   frame_->span = node.span;
   writer_.builder().set_span(user_span());
 }
@@ -109,6 +110,8 @@ Value Frames::run_frame(Frame& frame, const std::function<Value()>& body) {
     return body();
   } catch (const graph::TypeError& error) {  // here the line is still known
     refuse(ReasonCode::shape_mismatch, error.what());
+  } catch (const graph::DimError& error) {
+    refuse(ReasonCode::limit, cat("a size or an index: ", error.what()));
   }
 }
 

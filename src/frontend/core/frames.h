@@ -38,8 +38,8 @@ struct Frame {
   bool is_library = false;       ///< code of torch: spans shown to the user are those of its caller
   Value returned;                ///< by `return`
   std::vector<Value> arguments;  ///< for super(): the first positional argument
-  std::vector<Value>* yielded = nullptr;  ///< of a generator: where its values go
-  /// Of a generator whose consumer runs it: what that does with each value.
+  bool runs_ahead = false;       ///< a generator's, whose values are taken when it has ended
+  /// Of a generator: what is done with each value.
   std::function<void(const Value&)> at_yield;
   Value raised;                ///< by `raise`, or what else ended a statement so
   std::vector<Value> handled;  ///< exceptions whose handlers are being run, the outermost first
@@ -78,6 +78,8 @@ class Frames {
   /// The innermost span of the user's own code.
   const graph::SourceSpan& user_span() const;
   void at(const syntax::Node& node);
+  /// How many nodes have been interpreted: if it is equal, the program has done nothing between.
+  uint64_t steps() const { return steps_; }
   const speculate::NodeFact* fact(int number) const;
   /// A line for explain().
   void mark(speculate::LineMark::Kind kind, std::string note = {});
@@ -134,6 +136,7 @@ class Frames {
   const Scopes& scopes_;
   Frame* frame_ = nullptr;
   int depth_ = 0;
+  uint64_t steps_ = 0;
 };
 
 /// While it lives, an error of the run that leaves the code at hand is seen, if `sees`.

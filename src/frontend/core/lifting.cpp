@@ -6,6 +6,7 @@
 #include "frontend/core/object_kinds.h"
 #include "frontend/values/constants.h"
 #include "speculate/tensor_access.h"
+#include "syntax/source.h"
 
 namespace janus::frontend {
 
@@ -35,7 +36,7 @@ bool may_be_another(PyObject* function, const Source* source, const EntryFacts& 
 void assume_code(PyObject* function, const Source* source, Assumptions& assumptions,
                  GraphWriter& writer) {
   assumptions.assume(Assumption::Kind::identity, writer.sources().step(Source::Kind::code, source),
-                     Object::borrow(PyFunction_GET_CODE(function)));
+                     Object::borrow(syntax::original_code(PyFunction_GET_CODE(function))));
   const Object name = Object::borrow(python::interned("__globals__"));
   assumptions.assume(Assumption::Kind::identity,
                      writer.sources().step(Source::Kind::attribute, source, name),

@@ -5,6 +5,7 @@
 
 #include "frontend/core/narrowing.h"
 #include "frontend/values/constants.h"
+#include "python/version.h"
 #include "speculate/finalizers.h"
 #include "speculate/reason_record.h"
 #include "syntax/source.h"
@@ -17,6 +18,14 @@ using syntax::NameKind;
 namespace {
 
 PyObject* code_object(PyObject* function) { return PyFunction_GetCode(function); }
+
+bool is_variable_of(const PyCodeObject* code, PyObject* name) {
+  const char* kinds = PyBytes_AS_STRING(code->co_localspluskinds);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_localsplusnames); ++i)
+    if (PyUnicode_Compare(PyTuple_GET_ITEM(code->co_localsplusnames, i), name) == 0)
+      return !python::is_hidden_variable(kinds[i]);
+  return false;
+}
 
 }  // namespace
 
@@ -42,6 +51,13 @@ Value* Names::find_variable(const std::string& name) {
   return nullptr;
 }
 
+/// A local variable of the function that the statements stand in never falls back to a global, even
+/// while it is unbound.
+const Source* Names::frame_variable(const Object& name) const {
+  const bool is_local = call_.variables != call_.globals && is_variable_of(call_.code, name.get());
+  return writer_.sources().root(Source::Kind::variable, name, is_local ? 1 : 0);
+}
+
 Value Names::read_statement_variable(const std::string& name) {
   auto written = statement_run.variables->values.find(name);
   if (written != statement_run.variables->values.end()) {
@@ -51,9 +67,9 @@ Value Names::read_statement_variable(const std::string& name) {
     return written->second;
   }
   Object key = Object::steal(PyUnicode_FromStringAndSize(name.data(), Py_ssize_t(name.size())));
-  const Source* source = writer_.sources().root(Source::Kind::variable, key);
+  const Source* source = frame_variable(key);
   for (PyObject* dict : {call_.variables, call_.globals, PyEval_GetBuiltins()}) {
-    if (dict == nullptr) continue;
+    if (dict == nullptr || (source->index != 0 && dict != call_.variables)) continue;
     const Held changed = state_.heap.find(frames_, dict, key.get(), nullptr);
     if (changed.is_value()) return changed.value();
     if (changed.is_absent()) continue;

@@ -44,6 +44,8 @@ class Names {
   void write_name(const std::string& name, Value value);
   void delete_name(const std::string& name);
   Value read_global(const std::string& name);
+  /// The path to a variable of the frame that the statements stand in.
+  const Source* frame_variable(const python::Object& name) const;
   /// The code of a Python function, or refusal if its source is missing.
   std::shared_ptr<const Code> code_of(PyObject* function, const Source* source);
 

@@ -1,7 +1,9 @@
 #include "frontend/core/torch_objects.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,7 +13,9 @@ namespace janus::frontend {
 
 using python::Object;
 
-PyObject* imported(std::string_view path) {
+namespace {
+
+Object import_path(std::string_view path) {
   // Modules below the first are looked up, not imported: trying to import a class is slow.
   size_t end = path.find('.');
   std::string prefix(path.substr(0, end));
@@ -30,7 +34,17 @@ PyObject* imported(std::string_view path) {
     end = next;
   }
   PyErr_Clear();
-  return object.release();
+  return object;
+}
+
+}  // namespace
+
+PyObject* imported(std::string_view path) {
+  static auto& found = *new std::map<std::string, Object, std::less<>>();
+  const auto known = found.find(path);
+  if (known != found.end()) return known->second.get();
+  Object object = import_path(path);
+  return object ? found.emplace(path, std::move(object)).first->second.get() : nullptr;
 }
 
 namespace {

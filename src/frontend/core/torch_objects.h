@@ -28,7 +28,8 @@ PyTypeObject* size_class();
 
 PyTypeObject* parameter_class();
 
-/// The object found by a dotted path, null if there is none.
+/// The object found by a dotted path; null if there is none. What was found once stays found,
+/// whatever the program puts in its place.
 PyObject* imported(std::string_view path);
 
 }  // namespace janus::frontend

@@ -1,6 +1,7 @@
 // Comparisons of constants are computed now; of numbers and tensors they are operators of the
 // graph; containers are compared element by element.
 #include "frontend/language/comparison.h"
+#include "frontend/core/class_entry.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,7 @@
 #include "frontend/core/flags.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/narrowing.h"
+#include "frontend/core/nesting.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/numbers.h"
@@ -69,6 +71,15 @@ Value number_test(Interpreter& interpreter, CompareOperator op, const Value& lef
   return interpreter.number(value, example);
 }
 
+/// The difference; nothing if a part of it does not fit into 64 bits.
+std::optional<Dim> subtracted(const Dim& a, const Dim& b) {
+  try {
+    return a - b;
+  } catch (const graph::DimError&) {
+    return std::nullopt;
+  }
+}
+
 Value number_compare(Interpreter& interpreter, CompareOperator op, const Value& left,
                      const Value& right) {
   int how = python_comparison(op);
@@ -82,10 +93,11 @@ Value number_compare(Interpreter& interpreter, CompareOperator op, const Value& 
       const Object zero = python::integer(0), sign = python::integer(difference);
       return interpreter.constant(Object::steal(PyObject_RichCompare(sign.get(), zero.get(), how)));
     };
-    const Dim difference = *a - *b;
-    if (difference.is_constant()) return decided(difference.value());
-    if (difference.lower_bound().value_or(0) > 0) return decided(1);
-    if ((*b - *a).lower_bound().value_or(0) > 0) return decided(-1);
+    const std::optional<Dim> difference = subtracted(*a, *b), opposite = subtracted(*b, *a);
+    if (!difference || !opposite) return number_test(interpreter, op, left, right, example);
+    if (difference->is_constant()) return decided(difference->value());
+    if (difference->lower_bound().value_or(0) > 0) return decided(1);
+    if (opposite->lower_bound().value_or(0) > 0) return decided(-1);
     const bool asks_equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
     const bool are_equal = op == CompareOperator::Eq;
     if (asks_equality && example.is(are_equal ? Py_True : Py_False)) {
@@ -223,6 +235,7 @@ bool is_known_nan(const Value& value) {
 
 /// Whether two elements are equal: a flag that may vary for numbers only.
 Value equal_elements(Interpreter& interpreter, const Value& left, const Value& right) {
+  const Nesting deeper(interpreter);
   if (left == right) return interpreter.boolean(true);
   // NaN equals itself if it is the same object.
   const auto *first = as<Number>(left), *second = as<Number>(right);
@@ -322,6 +335,9 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
   };
   const EntryObject one = entry_object_of(left_value), other = entry_object_of(right_value);
   const bool is_equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
+  if (plain(a) && plain(b))
+    for (PyObject* object : {a, b})
+      assume_entries(interpreter, Py_TYPE(object), {"__eq__", comparison_method(op)});
   if (plain(a) && plain(b) && is_equality && one.object != nullptr && other.object != nullptr)
     return interpreter.boolean(interpreter.identities.are_one(interpreter, one, other) ==
                                (op == CompareOperator::Eq));
@@ -428,11 +444,13 @@ Value compare_remainders(Interpreter& interpreter, CompareOperator op, const Val
   if (!asks_equality || !is_number(left) || !is_number(right)) return nullptr;
   const std::optional<Dim> a = dim_of(left), b = dim_of(right);
   if (!a || !b) return nullptr;
-  const Dim difference = *a - *b;
-  const bool is_decided = difference.is_constant() || difference.lower_bound().value_or(0) > 0 ||
-                          (*b - *a).lower_bound().value_or(0) > 0;
+  const std::optional<Dim> difference = subtracted(*a, *b), opposite = subtracted(*b, *a);
+  if (!difference || !opposite) return nullptr;
+  const bool is_decided = difference->is_constant() || difference->lower_bound().value_or(0) > 0 ||
+                          opposite->lower_bound().value_or(0) > 0;
   const Object left_example = example_of(left), right_example = example_of(right);
-  if (is_decided || !left_example || !right_example || !is_of_remainder(difference)) return nullptr;
+  if (is_decided || !left_example || !right_example || !is_of_remainder(*difference))
+    return nullptr;
   const Object example = interpreter.must(
       PyObject_RichCompare(left_example.get(), right_example.get(), python_comparison(op)));
   return number_test(interpreter, op, left, right, example);

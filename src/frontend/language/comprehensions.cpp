@@ -131,8 +131,8 @@ class ElementLoop {
         const auto in_iteration = [&](const Value& item) {
           interpreter_.in_frame(frame, [&] { iterate_once(0, item); });
         };
-        yields =
-            !clause(0).is_async && for_each_yielded(interpreter_, *clause(0).iter, in_iteration);
+        yields = !clause(0).is_async &&
+                 for_each_yielded(interpreter_, *clause(0).iter, in_iteration) != nullptr;
         if (!yields) first = iterated_by(interpreter_, clause(0), may_count);
       });
       if (!yields) go_over(0, first);
@@ -180,8 +180,8 @@ class ElementLoop {
   /// Whether it goes over what a generator function of the program yields.
   bool yields_all(size_t depth) {
     if (enough_ != nullptr || clause(depth).is_async) return false;
-    return for_each_yielded(interpreter_, *clause(depth).iter,
-                            [&](const Value& item) { iterate_once(depth, item); });
+    const auto in_iteration = [&](const Value& item) { iterate_once(depth, item); };
+    return for_each_yielded(interpreter_, *clause(depth).iter, in_iteration) != nullptr;
   }
 
   /// Whether it is unobservable which elements were taken, and when. It is observable for an

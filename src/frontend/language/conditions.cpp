@@ -1,6 +1,7 @@
 // The operands of `and`, `or` and `not` are looked at one by one, so that each outcome is compared
 // with what was counted for it.
 #include "frontend/language/conditions.h"
+#include "frontend/core/class_entry.h"
 
 #include "frontend/control/branches.h"
 #include "frontend/control/optional.h"
@@ -41,6 +42,8 @@ bool object_truth(Interpreter& interpreter, const Value& value) {
   bool has_bool = number != nullptr && number->nb_bool != nullptr;
   bool has_length = (type->tp_as_mapping != nullptr && type->tp_as_mapping->mp_length != nullptr) ||
                     (type->tp_as_sequence != nullptr && type->tp_as_sequence->sq_length != nullptr);
+  if (!has_bool) assume_entries(interpreter, type, {"__bool__"});
+  if (!has_length) assume_entries(interpreter, type, {"__len__"});
   if (!has_bool && !has_length) return true;
   if (has_bool) {
     Value method = special_method(interpreter, value, "__bool__");

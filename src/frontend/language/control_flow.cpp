@@ -380,7 +380,7 @@ bool is_left_by_none(const syntax::Body& body, bool is_own = true) {
 /// A loop over a generator function of the program: the body runs at each `yield`.
 bool iterates_over_yields(Interpreter& interpreter, const syntax::For& loop) {
   if (!loop.orelse.empty() || !is_left_by_none(loop.body)) return false;
-  return for_each_yielded(interpreter, *loop.iter, [&](const Value& value) {
+  const auto in_iteration = [&](const Value& value) {
     interpreter.at(loop);
     const auto& forks = interpreter.frame().forks;
     const size_t before = forks.size();
@@ -388,7 +388,8 @@ bool iterates_over_yields(Interpreter& interpreter, const syntax::For& loop) {
     execute(interpreter, loop.body);
     while (forks.size() > before)
       close_forks_that(interpreter, before, forks.back()->other_completion());
-  });
+  };
+  return for_each_yielded(interpreter, *loop.iter, in_iteration) != nullptr;
 }
 
 /// The iterable of an unrolled loop. A varying number of iterations is not reported as the reason

@@ -192,12 +192,8 @@ Value evaluate_not(Interpreter& interpreter, const syntax::Expression& expressio
 }
 
 void yield_value(const Frames& frames, const Value& value) {
-  if (frames.frame().at_yield) return frames.frame().at_yield(value);
-  std::vector<Value>* yielded = frames.frame().yielded;
-  if (yielded == nullptr) frames.refuse(ReasonCode::generator, frames.frame().name);
-  yielded->push_back(value);
-  if (yielded->size() > static_cast<size_t>(Interpreter::most_rounds()))
-    frames.refuse(ReasonCode::limit, "a generator of too many values");
+  if (!frames.frame().at_yield) frames.refuse(ReasonCode::generator, frames.frame().name);
+  frames.frame().at_yield(value);
 }
 
 Value evaluate_call(Interpreter& interpreter, const syntax::Call& expression) {
@@ -307,10 +303,10 @@ Value evaluate_yield(Interpreter& interpreter, const syntax::Yield& node) {
 
 Value evaluate_yield_from(Interpreter& interpreter, const syntax::YieldFrom& node) {
   const auto give = [&](const Value& value) { yield_value(interpreter, value); };
-  if (for_each_yielded(interpreter, *node.value, give)) return interpreter.none();
+  if (Value returned = for_each_yielded(interpreter, *node.value, give)) return returned;
   auto iterator = iterate(interpreter, evaluate(interpreter, *node.value));
   while (Value value = iterator->next()) yield_value(interpreter, value);
-  return interpreter.none();
+  return iterator->returned != nullptr ? iterator->returned : interpreter.none();
 }
 
 Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expression) {

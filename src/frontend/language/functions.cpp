@@ -2,12 +2,15 @@
 // room of recursion, which may make a function of the graph.
 #include "frontend/language/functions.h"
 
+#include <algorithm>
+
 #include "frontend/control/branches.h"
 #include "frontend/control/outcomes.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/recursion_state.h"
 #include "frontend/language/arguments.h"
 #include "frontend/language/evaluation.h"
+#include "frontend/language/run_ahead.h"
 #include "frontend/recursion/recursion.h"
 #include "frontend/values/make.h"
 #include "graph/op.h"
@@ -80,34 +83,11 @@ void remember_arguments(Frame& frame, const syntax::Tree& tree, const syntax::Ar
   if (value != variables.values.end()) frame.arguments.push_back(value->second);
 }
 
-/// Runs a generator to its end at once. The program must not be able to tell that from running it
-/// later: the generator may read, but neither compute tensors nor change anything.
 Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& body) {
   if (interpreter.at_next_generator)  // its consumer runs it, and not ahead
     return std::exchange(interpreter.at_next_generator, nullptr)(frame, body);
   if (interpreter.at_entry()) interpreter.refuse(ReasonCode::generator, frame.name);
-  auto yielded = std::make_shared<std::vector<Value>>();
-  frame.yielded = yielded.get();
-  const auto& nodes = interpreter.builder().block().nodes;
-  size_t first = nodes.size(), writes = interpreter.history.overwritten.size(),
-         effects = interpreter.effect_count();
-  interpreter.run_frame(frame, [&] {
-    const Awaiting nothing(interpreter, Awaiting::What::nothing);
-    execute(interpreter, body);
-    return Value();
-  });
-  bool computes =
-      writes != interpreter.history.overwritten.size() || effects != interpreter.effect_count();
-  for (size_t i = first; i < nodes.size(); ++i) {
-    const graph::OpDef& op = *nodes[i]->op;
-    const bool is_given = op.role == graph::Role::constant || op.role == graph::Role::state ||
-                          op.role == graph::Role::size;
-    computes = computes || !(is_given || &op == &op::python_call || ops::is_of_numbers(op));
-  }
-  if (computes) interpreter.refuse(ReasonCode::generator, frame.name);
-  auto generator = iterate_elements(std::move(*yielded));
-  generator->type = &PyGen_Type;
-  return generator;
+  return run_ahead(interpreter, frame, body);
 }
 
 }  // namespace

@@ -20,7 +20,9 @@
 #include "frontend/language/handlers.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/instances.h"
+#include "frontend/objects/protocol.h"
 #include "frontend/values/constants.h"
+#include "frontend/values/make.h"
 
 namespace janus::frontend {
 
@@ -52,15 +54,14 @@ bool may_be_generator(Interpreter& interpreter, const syntax::Expression& functi
 
 }  // namespace
 
-bool for_each_yielded(Interpreter& interpreter, const syntax::Expression& expression,
-                      const std::function<void(const Value&)>& body) {
-  const auto* call_expression = syntax::try_as<syntax::Call>(&expression);
-  if (call_expression == nullptr || !may_be_generator(interpreter, *call_expression->func))
-    return false;
-  const Value callee = evaluate(interpreter, *call_expression->func);
-  if (!is_generator_function(callee)) return false;
-  const CallArguments arguments = evaluate_arguments(interpreter, *call_expression);
-  interpreter.at(expression);
+namespace {
+
+using Consumer = std::function<void(const Value&)>;
+
+/// Runs the generator that the function makes, and does `body` in the frame at hand at each
+/// `yield`.
+Value consume(Interpreter& interpreter, const Value& function, const CallArguments& arguments,
+              const Consumer& body) {
   Frame& frame = interpreter.frame();
   const Awaiting nothing(interpreter, Awaiting::What::nothing);
   interpreter.at_next_generator = [&](Frame& generator, const syntax::Body& statements) {
@@ -69,8 +70,65 @@ bool for_each_yielded(Interpreter& interpreter, const syntax::Expression& expres
     };
     return run_generator_body(interpreter, generator, statements);
   };
-  call(interpreter, callee, arguments);
-  return true;
+  return value_where_returned(interpreter, call(interpreter, function, arguments));
+}
+
+/// enumerate() of one that is consumed so.
+Value for_each_numbered(Interpreter& interpreter, const syntax::Call& call, const Consumer& body) {
+  if (call.func->kind != syntax::ExpressionKind::Name || call.args.size() != 1 ||
+      !call.keywords.empty())
+    return nullptr;
+  const auto* enumerate = reinterpret_cast<PyObject*>(&PyEnum_Type);
+  if (known_object(evaluate(interpreter, *call.func)) != enumerate) return nullptr;
+  int64_t count = 0;
+  return for_each_yielded(interpreter, *call.args[0], [&](const Value& value) {
+    body(make_tuple({interpreter.integer(count++), value}));
+  });
+}
+
+/// Whether it handles exceptions, in statements that are no functions of its own.
+bool has_handlers(const syntax::Body& body) {
+  return std::ranges::any_of(body, [](const syntax::Statement* statement) {
+    const auto either = [](const auto& node) {
+      return has_handlers(node.body) || has_handlers(node.orelse);
+    };
+    if (const auto* node = syntax::try_as<syntax::If>(statement)) return either(*node);
+    if (const auto* node = syntax::try_as<syntax::For>(statement)) return either(*node);
+    if (const auto* node = syntax::try_as<syntax::While>(statement)) return either(*node);
+    if (const auto* node = syntax::try_as<syntax::With>(statement)) return has_handlers(node->body);
+    return statement->kind == syntax::StatementKind::Try;
+  });
+}
+
+/// A variable whose class has a generator as its `__iter__`; null: it has another, or one that ends
+/// where an exception is handled (that of collections.abc.Sequence).
+Value iteration_by_generator(Interpreter& interpreter, const syntax::Expression& expression) {
+  if (expression.kind != syntax::ExpressionKind::Name) return nullptr;
+  const Value object = evaluate(interpreter, expression);
+  if (!has_written(object, "__iter__")) return nullptr;
+  Value method = special_method(interpreter, object, "__iter__");
+  const auto* bound = as<Method>(method);
+  PyObject* const function = bound == nullptr ? nullptr : known_object(bound->function);
+  if (function == nullptr || !is_generator_function(method)) return nullptr;
+  const auto code = interpreter.code_of(function, as<Known>(bound->function)->source);
+  return has_handlers(code->tree->body) ? nullptr : method;
+}
+
+}  // namespace
+
+Value for_each_yielded(Interpreter& interpreter, const syntax::Expression& expression,
+                       const Consumer& body) {
+  if (const Value method = iteration_by_generator(interpreter, expression))
+    return consume(interpreter, method, {}, body);
+  const auto* call = syntax::try_as<syntax::Call>(&expression);
+  if (call == nullptr) return nullptr;
+  if (Value returned = for_each_numbered(interpreter, *call, body)) return returned;
+  if (!may_be_generator(interpreter, *call->func)) return nullptr;
+  const Value callee = evaluate(interpreter, *call->func);
+  if (!is_generator_function(callee)) return nullptr;
+  const CallArguments arguments = evaluate_arguments(interpreter, *call);
+  interpreter.at(expression);
+  return consume(interpreter, callee, arguments, body);
 }
 
 namespace {

@@ -10,10 +10,11 @@
 
 namespace janus::frontend {
 
-/// Where the expression calls a generator function of the program: runs it to its end, and does
-/// `body` in the frame at hand at each `yield`. False: it is another expression.
-bool for_each_yielded(Interpreter& interpreter, const syntax::Expression& expression,
-                      const std::function<void(const Value&)>& body);
+/// Where the expression calls a generator function of the program, alone or within enumerate(), or
+/// is a variable that such a function iterates over: runs the generator to its end, and does `body`
+/// in the frame at hand at each `yield`. Gives what it returns; null: it is another expression.
+Value for_each_yielded(Interpreter& interpreter, const syntax::Expression& expression,
+                       const std::function<void(const Value&)>& body);
 
 /// contextlib._GeneratorContextManager(function, arguments, keywords): the generator runs up to its
 /// `yield`, there what the `with` statement surrounds, then the rest.

@@ -34,7 +34,6 @@
 
 namespace janus::frontend {
 
-using graph::Dim;
 using graph::Type;
 using python::Object;
 using syntax::Operator;
@@ -434,7 +433,8 @@ Value unary(Interpreter& interpreter, UnaryOperator op, const Value& operand) {
   }
   if (const auto* number = as<Number>(operand)) {
     if (op == UnaryOperator::USub) {
-      if (number->dim) return interpreter.dimension(Dim(0) - *number->dim);
+      if (number->dim)
+        return number_binary(interpreter, Operator::Sub, interpreter.integer(0), operand);
       Object example;
       if (number->example) example = interpreter.must(PyNumber_Negative(number->example.get()));
       return interpreter.number(

@@ -7,8 +7,10 @@
 
 #include "frontend/control/journal.h"
 #include "frontend/control/optional.h"
+#include "frontend/core/class_entry.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/nesting.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/evaluation.h"
@@ -31,7 +33,13 @@ bool is_varying_text(const Value& value) {
          object->classes[0].is(reinterpret_cast<PyObject*>(&PyUnicode_Type));
 }
 
-bool needs_run(const Value& value) {
+namespace {
+
+/// What is nested deeper than so many levels, or holds itself, is left to Python.
+constexpr int kMostLevels = 50;
+
+bool needs_run_within(const Value& value, int levels) {
+  if (levels == 0) return true;
   switch (value->kind) {
     case ValueKind::run_time:
       return is_varying_text(value);
@@ -43,16 +51,20 @@ bool needs_run(const Value& value) {
     case ValueKind::sequence:
       if (rolled(value) != nullptr) return true;
       for (const Value& element : as<Sequence>(value)->elements)
-        if (needs_run(element)) return true;
+        if (needs_run_within(element, levels - 1)) return true;
       return false;
     case ValueKind::dictionary:
       for (const auto& [key, element] : as<Dictionary>(value)->items)
-        if (needs_run(element)) return true;
+        if (needs_run_within(element, levels - 1)) return true;
       return false;
     default:
       return false;
   }
 }
+
+}  // namespace
+
+bool needs_run(const Value& value) { return needs_run_within(value, kMostLevels); }
 
 namespace {
 
@@ -103,6 +115,7 @@ Object stand_in_of_sequence(Interpreter& interpreter, const Sequence& sequence,
 
 /// An object of the kind that the value will be; null where that is not known.
 Object stand_in(Interpreter& interpreter, const Value& value, const StandIns& numbers) {
+  const Nesting deeper(interpreter);
   if (const auto* number = as<Number>(value)) return stand_in_of_type(number->type, numbers);
   if (auto* tensor = as<Tensor>(value)) return stand_in_of_tensor(interpreter, *tensor, numbers);
   if (const auto* deferred = as<Deferred>(value))
@@ -195,6 +208,7 @@ Value text_of_object(Interpreter& interpreter, const Value& value, bool is_repr)
     return is_exception(value) ? text_of_exception(interpreter, *as<Instance>(value), is_repr)
                                : nullptr;
   const bool has_own = class_of(value)->tp_str != PyBaseObject_Type.tp_str;
+  if (!has_own) assume_entries(interpreter, class_of(value), {"__str__"});
   Value method = written_method(interpreter, value, is_repr || !has_own ? "__repr__" : "__str__");
   if (method == nullptr)
     return is_exception(value) ? text_of_exception(interpreter, *as<Instance>(value), is_repr)

@@ -132,6 +132,8 @@ Value call_next(Interpreter& interpreter, const Arguments& arguments) {
   if (iterator == nullptr) interpreter.refuse(ReasonCode::unknown_callable, "next");
   if (Value element = iterator->next()) return element;
   if (arguments.positional.size() > 1) return arguments.positional[1];
+  if (iterator->returned != nullptr && !is_none(iterator->returned))
+    interpreter.refuse(ReasonCode::generator, "what a generator returns to next");
   raise(interpreter, PyExc_StopIteration, "StopIteration");
 }
 

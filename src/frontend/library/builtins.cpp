@@ -1,6 +1,7 @@
 // Python's builtin functions and classes, by identity. Containers and iterators are in
 // builtin_containers.cpp.
 #include "frontend/library/builtins.h"
+#include "frontend/core/class_entry.h"
 
 #include <algorithm>
 
@@ -361,6 +362,7 @@ Value call_callable(Interpreter& interpreter, const Arguments& arguments) {
   PyTypeObject* type = class_of(arguments.positional[0]);
   if (as<Native>(arguments.positional[0]) != nullptr) return interpreter.boolean(true);
   if (type == nullptr) interpreter.refuse(ReasonCode::expression, "callable()");
+  assume_entries(interpreter, type, {"__call__"});
   return interpreter.boolean(type->tp_call != nullptr);
 }
 

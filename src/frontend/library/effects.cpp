@@ -6,6 +6,7 @@
 #include "frontend/control/journal.h"
 #include "frontend/control/list_parts.h"
 #include "frontend/core/known_callables.h"
+#include "frontend/core/nesting.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/functions.h"
@@ -28,6 +29,7 @@ using Arguments = CallArguments;
 
 /// Whether the value's text is the same after the run as now.
 bool is_printable(Interpreter& interpreter, const Value& given) {
+  const Nesting deeper(interpreter);
   const Value value = opened(interpreter, given);
   const auto printable = [&](const Value& part) { return is_printable(interpreter, part); };
   if (const auto* tensor = as<Tensor>(value)) return tensor->source == nullptr;

@@ -161,7 +161,7 @@ PyObject* Lookup::descriptor() {
 PyObject* Lookup::general_descriptor() {
   if (!has_general_lookup())
     interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
-  if (changed_in(type_) != nullptr)
+  if (changed_in(type_, type_path()) != nullptr)
     interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
   return descriptor();
 }
@@ -215,17 +215,42 @@ bool Lookup::is_plain_value() const {
           PyBool_Check(descriptor_) || PyUnicode_CheckExact(descriptor_) || descriptor_ == Py_None);
 }
 
-Value Lookup::changed_in(PyTypeObject* type) {
+Value Lookup::changed_in(PyTypeObject* type, const Source* path) {
+  if (!is_changed_in(type)) return nullptr;
+  const Object mro = name_object(interpreter_, "__mro__");
+  auto& sources = interpreter_.sources();
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
-    const Held changed =
-        interpreter_.heap.find(interpreter_, python::class_dict(base), name_.get(), nullptr);
+    PyObject* const dict = python::class_dict(base);
+    const Source* const place =
+        i == 0 ? path
+               : sources.step(Source::Kind::index, sources.step(Source::Kind::attribute, path, mro),
+                              {}, i);
+    if (i > 0)
+      interpreter_.assume(Assumption::Kind::identity, place,
+                          Object::borrow(reinterpret_cast<PyObject*>(base)));
+    const Held changed = interpreter_.heap.find(interpreter_, dict, name_.get(), nullptr);
     if (changed.is_absent())
       interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
     if (changed.is_value()) return changed.value();
-    if (PyDict_GetItemWithError(python::class_dict(base), name_.get()) != nullptr) return nullptr;
+    const bool is_own = PyDict_GetItemWithError(dict, name_.get()) != nullptr;
+    if (is_heap_type(base))
+      interpreter_.assume(is_own ? Assumption::Kind::has_key : Assumption::Kind::missing_key, place,
+                          name_);
+    if (is_own) return nullptr;
   }
   return nullptr;
+}
+
+/// Whether the run has written the attribute in the class or in one of its bases.
+bool Lookup::is_changed_in(PyTypeObject* type) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+    if (!interpreter_.heap.find(interpreter_, python::class_dict(base), name_.get(), nullptr)
+             .is_unknown())
+      return true;
+  }
+  return false;
 }
 
 Value Lookup::instance_attribute() {
@@ -233,7 +258,7 @@ Value Lookup::instance_attribute() {
   if (descriptor_ != nullptr && Py_TYPE(descriptor_)->tp_descr_set != nullptr)
     return data_descriptor();
   if (Value value = instance_value()) return value;
-  if (Value changed = changed_in(type_)) return changed;
+  if (Value changed = changed_in(type_, type_path())) return changed;
   return descriptor_ != nullptr ? bound_descriptor() : nullptr;
 }
 
@@ -446,7 +471,7 @@ Value Lookup::class_dictionary() {
 Value Lookup::class_attribute() {
   auto* type = reinterpret_cast<PyTypeObject*>(object_);
   if (text_ == "__dict__" && Py_TYPE(object_) == &PyType_Type) return class_dictionary();
-  if (Value changed = changed_in(type)) return changed;
+  if (Value changed = changed_in(type, path())) return changed;
   PyObject* raw = _PyType_Lookup(type, name_.get());
   PyObject* of_metaclass = _PyType_Lookup(type_, name_.get());
   bool metaclass_first = of_metaclass != nullptr && Py_TYPE(of_metaclass)->tp_descr_set != nullptr;

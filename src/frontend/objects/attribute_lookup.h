@@ -51,7 +51,8 @@ class Lookup : NamedAttribute {
   bool is_plain_value() const;
 
   /// What the run has stored under the name in the class or one of its bases.
-  Value changed_in(PyTypeObject* type);
+  Value changed_in(PyTypeObject* type, const Source* path);
+  bool is_changed_in(PyTypeObject* type);
   Value instance_attribute();
   Value data_descriptor();
   Value exception_attribute();

@@ -141,6 +141,7 @@ class Store : NamedAttribute {
     PyTypeObject* stored = class_of(element_);
     if (stored == nullptr || stored->tp_descr_get != nullptr) refuse();
     interpreter_.assume_identity(known_);
+    interpreter_.assume(Assumption::Kind::has_key, path(), name_);
     write(Source::Kind::type_attribute);
   }
 

@@ -1,8 +1,10 @@
 // Asks only classes whose answer runs no code of the program, or calls such code as the program
 // would.
 #include "frontend/objects/class_checks.h"
+#include "frontend/core/class_entry.h"
 
 #include "frontend/core/entry_answers.h"
+#include "frontend/core/nesting.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
@@ -21,8 +23,9 @@ constexpr const char* kSubclassCheck = "__subclasscheck__";
 
 /// The module of the function that the class of `of` has for the method; empty if it is no function
 /// of Python (the methods of `type` are none).
-std::string module_of_method(const Frames& frames, PyObject* of, const char* method) {
-  PyObject* const found = _PyType_Lookup(Py_TYPE(of), name_object(frames, method).get());
+std::string module_of_method(Interpreter& interpreter, PyObject* of, const char* method) {
+  assume_entries(interpreter, Py_TYPE(of), {method});
+  PyObject* const found = _PyType_Lookup(Py_TYPE(of), name_object(interpreter, method).get());
   return found != nullptr && PyFunction_Check(found) ? text_of(PyFunction_GetModule(found))
                                                      : std::string();
 }
@@ -59,10 +62,11 @@ bool ask_abstract_class(Interpreter& interpreter, PyTypeObject* type, PyObject* 
   return false;
 }
 
-bool is_protocol(const Frames& frames, PyObject* of) {
-  if (!PyType_Check(of) || !is_typing(module_of_method(frames, of, kInstanceCheck))) return false;
+bool is_protocol(Interpreter& interpreter, PyObject* of) {
+  if (!PyType_Check(of) || !is_typing(module_of_method(interpreter, of, kInstanceCheck)))
+    return false;
   PyObject* const flag = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(of),
-                                        name_object(frames, "_is_protocol").get());
+                                        name_object(interpreter, "_is_protocol").get());
   return flag == Py_True;
 }
 
@@ -94,6 +98,7 @@ void expect_plain_class(const Frames& frames, PyTypeObject* type) {
 }  // namespace
 
 void collect_classes(Interpreter& interpreter, const Value& value, std::vector<Value>& classes) {
+  const Nesting deeper(interpreter);
   Value shadow = opened(interpreter, value);
   if (const auto* sequence = as<Sequence>(shadow)) {
     for (const Value& element : sequence->elements) collect_classes(interpreter, element, classes);

@@ -10,6 +10,7 @@
 #include "frontend/core/identity_numbers.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/known_callables.h"
+#include "frontend/core/nesting.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -113,6 +114,7 @@ class DeepCopy {
 
  private:
   Value copy_of(const Value& original) {
+    const Nesting deeper(interpreter_);
     switch (original->kind) {
       case ValueKind::number:
         return original;

@@ -5,6 +5,7 @@
 
 #include "frontend/core/class_entry.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/nesting.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -61,6 +62,7 @@ bool is_key_by_contents(Interpreter& interpreter, PyObject* object) {
 }  // namespace
 
 Object folded(Interpreter& interpreter, const Value& value) {
+  const Nesting deeper(interpreter);
   if (const auto* known = as<Known>(value)) {
     if (known->source != nullptr && !is_immutable_constant(known->object.get())) {
       Value shadow = opened(interpreter, value);
@@ -99,7 +101,10 @@ Object folded(Interpreter& interpreter, const Value& value) {
     return dict;
   }
   if (const auto* set = as<SetValue>(value)) {
-    Object result = interpreter.must(PySet_New(nullptr));
+    if (!set->only_grew && set->elements.size() > 1)
+      interpreter.refuse(ReasonCode::dynamic_value, "the order of a set's elements");
+    Object result =
+        interpreter.must(set->is_frozen ? PyFrozenSet_New(nullptr) : PySet_New(nullptr));
     for (const Value& element : set->elements)
       if (PySet_Add(result.get(), key_object(interpreter, element).get()) < 0)
         interpreter.refuse_raised();
@@ -118,6 +123,8 @@ Object key_object(Interpreter& interpreter, const Value& value) {
                  Py_TYPE(object)->tp_hash == PyBaseObject_Type.tp_hash ||
                  is_key_by_contents(interpreter, object);
     if (plain) {
+      if (!PyType_Check(object))
+        assume_entries(interpreter, Py_TYPE(object), {"__eq__", "__hash__"});
       interpreter.assume_identity(*known);
       return known->object;
     }

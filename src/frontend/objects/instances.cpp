@@ -36,6 +36,7 @@ PyObject* of_object(const char* name) {
 bool is_plain_class(Interpreter& interpreter, PyTypeObject* type) {
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || Py_TYPE(type)->tp_call != PyType_Type.tp_call)
     return false;
+  assume_entries(interpreter, Py_TYPE(type), {"__call__"});
   if ((type->tp_flags & Py_TPFLAGS_IS_ABSTRACT) != 0 || type->tp_itemsize != 0) return false;
   const PyTypeObject* const base = python::class_in_c(type);
   if (base != &PyBaseObject_Type && base != &PyDict_Type && base != &PyList_Type &&
@@ -295,6 +296,7 @@ Value compare_instances(Interpreter& interpreter, CompareOperator op, const Valu
 Value make_exception(Interpreter& interpreter, const Known& known, const CallArguments& arguments) {
   auto* type = reinterpret_cast<PyTypeObject*>(known.object.get());
   if (type->tp_new != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_new) return nullptr;
+  assume_entries(interpreter, type, {"__new__"});
   auto exception = std::make_shared<Instance>(known.object);
   set_exception_arguments(*exception, make_tuple(arguments.positional));
   if (const Value initialiser = written_method(interpreter, exception, "__init__"))

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontend/control/outcomes.h"
+#include "frontend/core/exception_values.h"
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/objects/attributes.h"
@@ -91,18 +92,25 @@ std::shared_ptr<Iterator> iterate_tensor(Interpreter& interpreter, std::shared_p
   });
 }
 
-/// What the method gives; null where it raises that exception.
-Value call_unless_it_raises(Interpreter& interpreter, const Value& method,
-                            const CallArguments& arguments, PyObject* exception) {
-  return value_unless_raised(interpreter, exception,
-                             [&] { return call(interpreter, method, arguments); });
+/// `value` of a StopIteration: the first argument, if any; null where its arguments are not known.
+Value value_of_end(Interpreter& interpreter, const Value& exception) {
+  const auto* instance = as<Instance>(exception);
+  const Value arguments = instance == nullptr ? nullptr : arguments_of_exception(*instance);
+  if (arguments == nullptr) return nullptr;
+  const std::vector<Value> values = elements_of(interpreter, arguments);
+  return values.empty() ? nullptr : values.front();
 }
 
 /// Its `__next__` is called until that raises StopIteration.
 std::shared_ptr<Iterator> iterate_by_next(Interpreter& interpreter, const Value& object) {
-  return std::make_shared<Iterator>([&interpreter, object]() -> Value {
-    return call_unless_it_raises(interpreter, special_method(interpreter, object, "__next__"), {},
-                                 PyExc_StopIteration);
+  return std::make_shared<Iterator>([&interpreter, object](Iterator& self) -> Value {
+    Value end;
+    const auto next = [&] {
+      return call(interpreter, special_method(interpreter, object, "__next__"), {});
+    };
+    Value element = value_unless_raised(interpreter, PyExc_StopIteration, next, &end);
+    if (end != nullptr) self.returned = value_of_end(interpreter, end);
+    return element;
   });
 }
 
@@ -113,9 +121,10 @@ std::shared_ptr<Iterator> iterate_by_items(Interpreter& interpreter, const Value
     if (*position < 0) return nullptr;
     CallArguments arguments;
     arguments.positional = {interpreter.integer((*position)++)};
-    Value element =
-        call_unless_it_raises(interpreter, special_method(interpreter, object, "__getitem__"),
-                              arguments, PyExc_IndexError);
+    const auto at_position = [&] {
+      return call(interpreter, special_method(interpreter, object, "__getitem__"), arguments);
+    };
+    Value element = value_unless_raised(interpreter, PyExc_IndexError, at_position);
     if (element == nullptr) *position = -1;
     return element;
   });

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/policy.h"
+#include "frontend/core/class_entry.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/heap.h"
 #include "frontend/core/keys.h"
@@ -69,7 +70,10 @@ Keys keys_of_real(Interpreter& interpreter, const Known& known) {
 }  // namespace
 
 Value set_element(Interpreter& interpreter, const Value& value) {
-  return is_object(value) ? value : interpreter.constant(key_object(interpreter, value));
+  if (!is_object(value)) return interpreter.constant(key_object(interpreter, value));
+  if (as<Tensor>(value) == nullptr)
+    assume_entries(interpreter, class_of(value), {"__eq__", "__hash__"});
+  return value;
 }
 
 bool holds(Interpreter& interpreter, const Keys& elements, const Value& element) {

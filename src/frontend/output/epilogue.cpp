@@ -18,6 +18,7 @@
 #include "frontend/autograd/shared_updates.h"
 #include "frontend/autograd/tracked_values.h"
 #include "frontend/control/effects.h"
+#include "frontend/control/symbolic_lists.h"
 #include "frontend/core/autocast_state.h"
 #include "frontend/core/cells.h"
 #include "frontend/core/class_of.h"
@@ -110,8 +111,9 @@ Object code_of_definition(const Closure& closure) {
   return code;
 }
 
-/// Tensors that Python can reach from the result.
-void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
+/// Tensors that Python can reach from the result. Of a list of the graph, what stands for them: as
+/// often as there are lists that hold them.
+void collect_tensors(const Value& value, std::multiset<const Tensor*>& tensors,
                      std::set<const AbstractValue*>& seen) {
   if (value == nullptr || !seen.insert(value.get()).second) return;
   if (const auto* tensor = as<Tensor>(value)) {
@@ -154,6 +156,25 @@ class TemplateWriter {
   }
   /// Leaves of the run among what was written.
   std::span<const std::shared_ptr<Tensor>> leaves() const { return leaves_; }
+
+  /// What becomes a `.grad` must not be, in some runs only, another tensor that Python holds.
+  void check_new_gradients(const std::vector<Value>& written) const {
+    std::set<const AbstractValue*> seen;
+    std::multiset<const Tensor*> beside;  // tensors that Python can reach other than as a `.grad`
+    for (const auto& leaf : interpreter_.entry_tensor_order)
+      if (leaf->grad_replaced && as<Optional>(leaf->grad) != nullptr) seen.insert(leaf->grad.get());
+    for (const Value& value : written) collect_tensors(value, beside, seen);
+    for (const auto& leaf : interpreter_.entry_tensor_order) {
+      const auto* optional = as<Optional>(leaf->grad);
+      const auto* grad = as<Tensor>(optional != nullptr ? optional->value : leaf->grad);
+      if (!leaf->grad_replaced || grad == nullptr || grad->source != nullptr) continue;
+      const bool is_shown =
+          optional != nullptr && std::ranges::any_of(beside, [&](const Tensor* other) {
+            return memory_of(other) == memory_of(grad);
+          });
+      if (is_shown || may_be_another(*grad)) follow_branch_of(optional, *grad);
+    }
+  }
 
   Template whole(const Value& result) {
     if (interpreter_.call().function != nullptr) return write(result);
@@ -475,6 +496,9 @@ class TemplateWriter {
     check_possible_aliases(*list.memory);
     if (interpreter_.made_in_inference && !interpreter_.output().environment.inference_mode)
       interpreter_.refuse(ReasonCode::mode_active, "a list of tensors made in inference mode");
+    if (holds_tensors(list.form) && escaping_.count(list.memory.get()) > 1)
+      interpreter_.refuse(ReasonCode::unsupported_tensor,
+                          "two lists that outlive the run and hold the same tensors");
     if (list.memory->uncertain_alias)
       interpreter_.refuse(ReasonCode::unsupported_tensor,
                           "a list that outlives the run and holds views, or a tensor twice");
@@ -645,26 +669,31 @@ class TemplateWriter {
   /// Whether the tensor shares memory with another one that Python holds must not depend on a
   /// branch.
   void check_possible_aliases(const Tensor& tensor) const {
+    if (may_be_another(tensor))
+      interpreter_.refuse(ReasonCode::unsupported_tensor,
+                          "a result that is another tensor on one side of a branch");
+  }
+
+  /// Whether it shares memory with another tensor that Python holds on one side of a branch.
+  bool may_be_another(const Tensor& tensor) const {
     const Tensor* root = memory_of(&tensor);
     std::set<const Tensor*> seen = {root};
-    check_possible_aliases(tensor, *root, seen);
+    return may_be_another(tensor, *root, seen);
   }
 
   /// Of the tensor, what `step` may be, which it may be.
-  void check_possible_aliases(const Tensor& tensor, const Tensor& step,
-                              std::set<const Tensor*>& seen) const {
+  bool may_be_another(const Tensor& tensor, const Tensor& step,
+                      std::set<const Tensor*>& seen) const {
     for (const PossibleAlias& alias : step.possible_aliases) {
       auto other = alias.tensor.lock();
       if (other == nullptr || !seen.insert(other.get()).second) continue;
-      check_possible_aliases(tensor, *other, seen);
+      if (may_be_another(tensor, *other, seen)) return true;
       const Tensor* memory = memory_of(other.get());
-      bool shown = memory->source != nullptr || memory->is_borrowed || is_new_gradient(*memory);
+      if (memory->source != nullptr || memory->is_borrowed || is_new_gradient(*memory)) return true;
       for (const Tensor* escaping : escaping_)
-        shown = shown || (escaping != &tensor && may_share(*escaping, other.get()));
-      if (shown)
-        interpreter_.refuse(ReasonCode::unsupported_tensor,
-                            "a result that is another tensor on one side of a branch");
+        if (escaping != &tensor && may_share(*escaping, other.get())) return true;
     }
+    return false;
   }
 
   static bool may_share(const Tensor& tensor, const Tensor* root) {
@@ -682,6 +711,21 @@ class TemplateWriter {
     form.children.push_back(write(object));
     form.children.push_back(write(interpreter_.string(name)));
     return form;
+  }
+
+  /// The branch that decides which tensor the `.grad` is, or whether it is one.
+  [[noreturn]] void follow_branch_of(const Optional* optional, const Tensor& grad) const {
+    const std::string why = "a .grad is another tensor on one side";
+    if (optional != nullptr) throw CannotMerge{optional->test, why};
+    std::vector<graph::Value*> contents = grad.past_values;
+    contents.push_back(grad.value);
+    for (const graph::Value* value : contents) {
+      while (value->definition != nullptr && value->definition->op == &op::detach)
+        value = value->definition->inputs.front();
+      const auto test = interpreter_.scope_nodes.find(value->definition);
+      if (test != interpreter_.scope_nodes.end()) throw CannotMerge{test->second, why};
+    }
+    interpreter_.refuse(ReasonCode::autograd, why);
   }
 
   /// Whether it becomes the `.grad` of a tensor of the entry, in some runs at least.
@@ -771,7 +815,7 @@ class TemplateWriter {
 
   Interpreter& interpreter_;
   const bool now_;
-  std::set<const Tensor*> escaping_;
+  std::multiset<const Tensor*> escaping_;
   std::vector<std::shared_ptr<Tensor>> leaves_;
   std::map<const AbstractValue*, size_t> places_;
   std::map<std::pair<const Variables*, std::string>, size_t> cells_;  ///< their places
@@ -1034,6 +1078,7 @@ void finish(Interpreter& interpreter, const Value& result) {
     interpreter.output().writes.push_back(log.commit());
     interpreter.output().writes.back().value = writer.write_runtime_stores(stores);
   }
+  writer.check_new_gradients(lasting);
   assume_aliases(interpreter);
   if (interpreter.modes.grad_enabled != interpreter.output().environment.grad_enabled)
     interpreter.refuse(ReasonCode::heap_write, "the grad mode");

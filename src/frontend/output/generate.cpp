@@ -163,6 +163,8 @@ std::variant<speculate::Generated, speculate::Reason> generate(const speculate::
     return generate_anew(call, profiles);
   } catch (const graph::TypeError& error) {
     return speculate::Reason{ReasonCode::shape_mismatch, error.what(), {}};
+  } catch (const graph::DimError& error) {
+    return speculate::Reason{ReasonCode::limit, cat("a size or an index: ", error.what()), {}};
   } catch (const Raised&) {
     return internal_error("an exception that no handler was come to");
   } catch (const python::ErrorSet&) {

@@ -116,7 +116,7 @@ void RecursiveCall::relate(const Passed& result) const {
     const ResultAliases aliases =  // a place that was found just now has none yet
         i < function_.aliases.size() ? function_.aliases[i] : ResultAliases();
     auto add = [&](const std::shared_ptr<Tensor>& other) {
-      tensor.possible_aliases.add({other, other->version});
+      frontend::relate(result.tensors[i], other);
     };
     for (const auto& other : aliases.tensors) add(other);
     for (size_t list : aliases.lists) add(function_.growths[list].memory);
@@ -124,7 +124,7 @@ void RecursiveCall::relate(const Passed& result) const {
       if (operands_.tensors[argument] != nullptr) add(memory_of(operands_.tensors[argument]));
     for (size_t other : aliases.results) {
       add(result.tensors[other]);
-      result.tensors[other]->possible_aliases.add({result.tensors[i], tensor.version});
+      frontend::relate(result.tensors[other], result.tensors[i]);
     }
     // What stands for the tensors of a list has no value.
     if (tensor.value != nullptr && !tensor.requires_grad && !interpreter_.differentiable.empty())

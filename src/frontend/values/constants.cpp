@@ -14,11 +14,11 @@ bool is_plain_constant(PyObject* object) {
          PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) || PyComplex_CheckExact(object);
 }
 
-bool is_constant_tuple(PyObject* object) {
-  if (!PyTuple_CheckExact(object)) return false;
+bool is_constant_tuple(PyObject* object, int levels = 100) {
+  if (!PyTuple_CheckExact(object) || levels == 0) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
     PyObject* element = PyTuple_GET_ITEM(object, i);
-    if (!is_plain_constant(element) && !is_constant_tuple(element)) return false;
+    if (!is_plain_constant(element) && !is_constant_tuple(element, levels - 1)) return false;
   }
   return true;
 }

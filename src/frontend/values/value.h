@@ -332,17 +332,22 @@ struct Method final : AbstractValue {
 struct Iterator final : AbstractValue, Changeable {
   static constexpr auto kKind = ValueKind::iterator;
   explicit Iterator(std::function<Value()> advance)
+      : AbstractValue(kKind),
+        advance_([advance = std::move(advance)](Iterator&) { return advance(); }) {}
+  /// One that has something to say of itself where it ends.
+  explicit Iterator(std::function<Value(Iterator&)> advance)
       : AbstractValue(kKind), advance_(std::move(advance)) {}
   std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
   Value next() {
     ++taken;
-    return advance_();
+    return advance_(*this);
   }
   uint64_t taken = 0;            ///< how often `next` was asked: no snapshot can undo that
   PyTypeObject* type = nullptr;  ///< its class, where that is known: a generator
+  Value returned;                ///< at its end, the value of `yield from` it; null: None
 
  private:
-  std::function<Value()> advance_;
+  std::function<Value(Iterator&)> advance_;
 };
 
 /// super(type, self)

@@ -1,6 +1,7 @@
 // Escape analysis: the tensors whose identity or layout the program can see. Those are results of
-// the graph, what `rebind` hands out, operands of opaque operators (which may ask for strides), and
-// the tensors that these are views of, or are once parts of them were written.
+// the graph, elements of lists among them, what `rebind` hands out, operands of opaque operators
+// (which may ask for strides), and the tensors that these are views of, or are once parts of them
+// were written.
 //
 // Two of them are never made one value, and none is made an input or a state: after the call the
 // program may write to one and look at the other.
@@ -20,7 +21,8 @@ class Escaping {
   explicit Escaping(const graph::Graph& graph);
   bool contains(const graph::Value* value) const { return ways_[value->id] > 0; }
 
-  /// Whether the operand of a view is seen through this view alone and is memory of the run's own.
+  /// Whether the operand of a view is seen through this view alone, taken once, and is memory of
+  /// the run's own.
   bool only_through(const graph::Node& view) const;
 
  private:

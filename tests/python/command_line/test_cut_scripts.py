@@ -453,6 +453,31 @@ def test_a_closure_reads_what_the_statements_wrote(tmp_path):
     assert hits(stats)
 
 
+def test_local_functions_of_a_code_that_was_cut(tmp_path):
+    """The second is another function of the code that the first one had before."""
+    stats = run_both(
+        SETTING
+        + """
+    def train(f):
+        for i in range(30):
+            r = f(torch.ones(3, 4) * i)
+            print(i, f"{float(r.detach()):.6f}")
+
+    def begin():
+        m = nn.Linear(4, 2)
+        def f(x): l = m(x).pow(2).sum(); l.backward(); return l
+        train(f)
+
+    begin()
+    begin()
+    """,
+        tmp_path,
+    )
+    assert hits(stats)
+    codes = [reason["code"] for each in stats for reason in each["reasons"]]
+    assert "internal_error" not in codes, stats
+
+
 def test_lambdas_of_statements_that_are_profiled_have_their_source(tmp_path):
     """What a loop was given by one that is being profiled is refused for no reason that stays."""
     stats = run_both(

@@ -761,3 +761,46 @@ def test_tests_of_numbers_of_the_entry_come_before_tensor_work():
     assert f.stats()["hits"] >= 25
     assert text.index("guard %") < text.index("mm %"), text
     assert "mm" in operators
+
+
+def written_and_gone(x):
+    y = x * 2
+    chosen = y if x.sum() > 0 else x * 3
+    y.add_(1)
+    del y
+    return chosen
+
+
+def written_in_a_call(x):
+    def inner():
+        y = x * 2
+        chosen = y if x.sum() > 0 else x * 3
+        y.add_(1)
+        return chosen
+
+    return inner()
+
+
+def one_or_two(x):
+    y = x * 2
+    first = y if x.sum() > 0 else x * 3
+    second = y if x[0] > 0 else x * 4
+    del y
+    return first, second
+
+
+def one_is_written(x):
+    y = x * 2
+    first = y if x.sum() > 0 else x * 3
+    second = y if x[0] > 0 else x * 4
+    del y
+    first.add_(1)
+    return second * 2
+
+
+@differential(hits=8)
+@pytest.mark.parametrize("step", [written_and_gone, written_in_a_call, one_or_two, one_is_written])
+def test_what_a_tensor_may_be_is_gone(step):
+    """Nobody holds it any more, but for what a branch chose."""
+    torch.manual_seed(1)
+    return Program(step, [(torch.randn(3),) for _ in range(20)])

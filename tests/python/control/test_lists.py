@@ -1,5 +1,6 @@
 """Lists that grow in loops whose iterations vary, and on one side of a branch: lists of the graph."""
 
+import pytest
 from differential import Program, differential
 
 import torch
@@ -152,6 +153,106 @@ def test_lists_that_outlive_the_call():
         return states, numbers, both, len(numbers), sum(numbers), numbers[1], numbers[-1]
 
     return lengths(step)
+
+
+def of_parameter(weight, x, n):
+    return [weight.detach().clone()] + [x.clone() for _ in range(n)]
+
+
+def of_arguments(weight, x, n):
+    return [x.clone() for _ in range(n)]
+
+
+def of_what_was_cut_off(weight, x, n):
+    return [x.detach().clone() for _ in range(n)]
+
+
+def of_conversions(weight, x, n):
+    return [x.to(torch.float64, copy=True) for _ in range(n)]
+
+
+def of_products_with_one(weight, x, n):
+    return [x * 1 for _ in range(n)]
+
+
+def of_filled(weight, x, n):
+    return [torch.zeros(3) for _ in range(n)]
+
+
+def of_steps(weight, x, n):
+    steps = [x.clone()]
+    for _ in range(n):
+        x = x * 0.5
+        steps.append(x)
+    return steps
+
+
+def of_each_other(weight, x, n):
+    copies = [x.clone()]
+    for _ in range(n):
+        copies.append(copies[-1].clone())
+    return copies
+
+
+def of_transposed(weight, x, n):
+    return [x.reshape(3, 1).expand(3, 2).t().clone() for _ in range(n)]
+
+
+def of_reversed(weight, x, n):
+    copies = [x + weight.detach()]
+    for _ in range(n):
+        copies.append(x.clone())
+    copies.reverse()
+    return copies
+
+
+def of_part(weight, x, n):
+    return [x.clone() for _ in range(n)][1:]
+
+
+def of_joined(weight, x, n):
+    return [x.clone() for _ in range(n)] + [weight.detach().clone() for _ in range(n)]
+
+
+@differential(hits=10, graphs=1)
+@pytest.mark.parametrize(
+    "copies",
+    [
+        of_parameter,
+        of_arguments,
+        of_what_was_cut_off,
+        of_conversions,
+        of_products_with_one,
+        of_filled,
+        of_steps,
+        of_each_other,
+        of_transposed,
+        of_reversed,
+        of_part,
+        of_joined,
+    ],
+)
+def test_copies_in_a_list_are_copies(copies):
+    """None shares memory with what was copied, nor with another."""
+    weight = nn.Parameter(torch.randn(3))
+
+    def step(x, n):
+        return copies(weight, x, n)
+
+    return Program(step, [(torch.randn(3), 2 + i % 4) for i in range(16)], watch=[weight])
+
+
+@differential(hits=10, graphs=1)
+def test_copies_of_what_is_written_in_the_call():
+    weight = torch.randn(3)
+
+    def step(x, n):
+        saved = [weight.clone() for _ in range(n)]
+        weight.sub_(x * 0.1)
+        return saved
+
+    calls = [(torch.randn(()), 1 + i % 4) for i in range(16)]
+    return Program(step, calls, watch=[weight])
 
 
 @differential(hits=8, graphs=1)

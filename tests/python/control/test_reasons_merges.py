@@ -166,6 +166,10 @@ LOOPS = [
         iterations("b = a; a.add_(1)", "a = x * 1; b = x * 2", "return b"),
         "it writes a tensor that it also hands on",
     ),
+    Refused(
+        iterations("a.add_(1); l.append(a)", "a = x * 1; l = []", "return sum(l)"),
+        "it writes a tensor that a list holds",
+    ),
     Refused(iterations("met.clear()"), "it clears a container"),
     Refused(
         iterations(

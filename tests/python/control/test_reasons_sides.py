@@ -40,6 +40,12 @@ SIDES = [
     ),
     Refused("if x.sum() > 0: w.grad = torch.ones(2)", "one side sets a .grad"),
     Refused(
+        "w.grad = None\n(w * x).sum().backward()\ng = w.grad\n"
+        "if x.sum() > 0: w.grad = x * 2\n"
+        "return g",
+        "a .grad is another tensor on one side",
+    ),
+    Refused(
         "if x.sum() > 0: warnings.warn('a', stacklevel=1)",
         "one side has a side effect that can't be conditional",
     ),

@@ -219,6 +219,21 @@ def reasons(f: Callable) -> tuple[set[str], int]:
 # --- rows whose example is more than one line --------------------------------------------------------
 
 
+@gap("generator whose steps show, behind `zip`, `next` or a `break`")
+def stepwise():
+    def lengths(seen):
+        for _ in range(3):
+            yield len(seen)
+
+    def f(x, n, w):
+        seen = []
+        for length, _ in zip(lengths(seen), range(3)):
+            seen.append(length)
+        return x * sum(seen)
+
+    return f
+
+
 @gap("function converted that is itself a generator")
 def generator():
     def f(x, n, w):

@@ -50,6 +50,36 @@ def test_negative_powers_of_ints_that_vary():
     return Program(step, [(torch.randn(3), 2 + index) for index in range(14)])
 
 
+def negated(n):
+    return -n, ~n
+
+
+def compared_with_the_least(n):
+    return n == -(2**63), n > -(2**63), n % 5 == -(2**63), -n - 1 > -(2**63)
+
+
+def compared_with_the_greatest(n):
+    return n < 2**63 - 1, n - 1 < 2**63 - 1, n + 2 > 2**63 - 1
+
+
+@differential(hits=5)
+@pytest.mark.parametrize("use", [negated, compared_with_the_least, compared_with_the_greatest])
+def test_ints_at_the_ends_of_64_bits(use):
+    def step(x, n):
+        return x * 2, use(n)
+
+    numbers = [1, 2, 3, 5, 7, -(2**63), 9, 2**63 - 1, 4, 8, -(2**63) + 1, 6]
+    return Program(step, [(torch.randn(3), n) for n in numbers])
+
+
+@differential(hits=5)
+def test_slices_that_end_at_the_ends_of_64_bits():
+    def step(x, n):
+        return x[-(2**63) + 1 : n].sum(), x[n : 2**63 - 1].sum()
+
+    return Program(step, [(torch.randn(2 + n % 4), n % 3) for n in range(14)])
+
+
 @differential(hits=5)
 def test_negative_powers_of_zero():
     def step(x, n):

@@ -127,3 +127,23 @@ def test_warnings_shown_once():
             for _ in range(8):
                 run(torch.ones(3))
         assert len(caught) == 1
+
+
+def test_a_guard_warns_of_no_missing_gradient(capfd):
+    """Eager warns where the `.grad` of a tensor that is no leaf is read, which this program never does."""
+
+    def norm(t):
+        if t.is_leaf and t.grad is not None:
+            return t.grad.norm()
+        return t.norm()
+
+    w = torch.nn.Parameter(torch.ones(3))
+    (w * w).sum().backward()
+    converted = torchjanus.function(norm)
+    for index in range(24):
+        t = w if index < 8 else [w, w * 2, w.detach()][index % 3]
+        torch.testing.assert_close(converted(t), norm(t))
+    assert converted.stats()["hits"] > 8
+    assert (
+        "not a leaf" not in capfd.readouterr().err
+    )  # what runs outside of Python's calls writes there

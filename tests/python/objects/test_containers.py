@@ -2,6 +2,7 @@
 PYTEST_DONT_REWRITE"""
 
 import bisect
+import copy
 import dataclasses
 import enum
 import functools
@@ -14,6 +15,7 @@ import pytest
 from differential import Program, differential
 
 import torch
+import torchjanus
 
 
 class Mode(enum.Enum):
@@ -364,3 +366,75 @@ def test_attributes_written_beside_a_dictionary():
     calls = [(torch.randn(3), other) for _ in range(8)]
     calls += [(torch.randn(3), held.__dict__) for _ in range(4)]
     return Program(step, calls, watch=[held, other])
+
+
+@pytest.mark.parametrize(
+    ("make", "hits"),
+    [
+        (lambda i: frozenset([64, 1, 8]), 3),
+        (lambda i: frozenset(), 3),
+        (lambda i: frozenset([64, 1, 8]) | {3}, None),
+        (lambda i: {33, 1, 65, 2}.union([97]), None),
+        (lambda i: [frozenset({i})], 3),
+    ],
+)
+def test_texts_of_sets(make, hits):
+    @differential(hits=hits, reasons=[] if hits else ["dynamic_value"])
+    def texts():
+        def step(x, i):
+            made = make(i)
+            return x + i, repr(made), f"{made}", str([made]), "%s" % (made,)
+
+        return Program(step, [(torch.ones(2), i % 2) for i in range(8)])
+
+    texts()
+
+
+def itself():
+    made = []
+    made.append(made)
+    return made
+
+
+def in_a_dict():
+    made = {}
+    made["self"] = made
+    return made
+
+
+def nested(depth):
+    made = [1]
+    for _ in range(depth):
+        made = [made]
+    return made
+
+
+DEEP = [
+    lambda x: (x + 1, str(itself()), repr(in_a_dict())),
+    lambda x: (x + 1, f"{itself()}", "%s" % (itself(),), "{}".format(in_a_dict())),
+    lambda x: (x + 1, itself() == itself()),
+    lambda x: (x + 1, in_a_dict() == in_a_dict()),
+    lambda x: (x + 1, print(itself(), in_a_dict())),
+    lambda x: (x + 1, copy.deepcopy(nested(3000))),
+    lambda x: (x + 1, nested(3000) == nested(3000)),
+    lambda x: (x + 1, str(nested(400))),
+    lambda x: (x + 1, isinstance(x, (((((int,),),),), torch.Tensor))),
+]
+
+
+@pytest.mark.parametrize("step", DEEP)
+def test_containers_that_hold_themselves_or_are_very_deep(step):
+    converted = torchjanus.function(step)
+
+    def outcome(run, x):
+        try:
+            result = run(x)
+        except RecursionError:
+            return "RecursionError"
+        return repr(result[0]), repr(result[1:]) if "3000" not in str(
+            step.__code__.co_consts
+        ) else ""
+
+    for call in range(6):
+        assert outcome(converted, torch.ones(2) * call) == outcome(step, torch.ones(2) * call)
+    assert "internal_error" not in {each["code"] for each in converted.stats()["reasons"]}

@@ -261,6 +261,43 @@ def test_element_is_itself():
         assert all(a is b for a, b in zip(copy, xs, strict=True))
 
 
+def itself(x):
+    return x
+
+
+def cut_off(x):
+    return x.detach()
+
+
+def copied(x):
+    return x.clone()
+
+
+def copied_and_cut_off(x):
+    return x.detach().clone()
+
+
+def seen_otherwise(x):
+    return x.view(2, 2)
+
+
+def laid_in_order(x):
+    return x.contiguous()
+
+
+@differential(hits=5)
+@pytest.mark.parametrize(
+    "taken", [itself, cut_off, copied, copied_and_cut_off, seen_otherwise, laid_in_order]
+)
+def test_list_made_of_elements(taken):
+    """What is the element, shares its memory or is a copy, is so."""
+
+    def step(xs):
+        return [taken(x) for x in xs], torch.stack(xs).sum(0)
+
+    return Program(step, lists(rows))
+
+
 @differential(hits=5)
 def test_element_written():
     def step(xs):

@@ -1,5 +1,6 @@
 """What the program puts in the place of methods and functions, of torch's and of its own."""
 
+import builtins
 import weakref
 
 import pytest
@@ -386,3 +387,100 @@ def test_nothing_lives_longer_for_a_cut_function():
         assert log == ["freed", "after"]
         log.clear()
     assert torchjanus.stats(converted)["state"] == "cut"
+
+
+# --- special methods that a class gets later -------------------------------------------------------
+
+
+def answers(value):
+    return lambda *_: value
+
+
+LATER = {
+    "__bool__": (lambda x, a, A: x * (1 if a else 2), False),
+    "__len__": (lambda x, a, A: x * (3 if not a else 2), 0),
+    "__eq__": (lambda x, a, A: x * (a == 1), True),
+    "__ne__": (lambda x, a, A: x * (a != 1), False),
+    "__iter__": (lambda x, a, A: x * (3 if hasattr(a, "__iter__") else 2), 5),
+    "__call__": (lambda x, a, A: x * (3 if callable(a) else 2), 5),
+}
+OF_METACLASS = {
+    "__instancecheck__": (lambda x, a, A: x * (3 if isinstance(1, A) else 2), True),
+    "__subclasscheck__": (lambda x, a, A: x * (3 if issubclass(int, A) else 2), True),
+    "__call__": (lambda x, a, A: x * (3 if type(A()) is A else 2), 5),
+}
+
+
+def later(step, owner, name, value, a, A):
+    calls = [(torch.ones(3) * i,) for i in range(12)]
+    return Program(
+        lambda x: step(x, a, A), [*calls, lambda: setattr(owner, name, answers(value)), *calls]
+    )
+
+
+@pytest.mark.parametrize("base", [object, nn.Module])
+@pytest.mark.parametrize("name", sorted(LATER))
+@differential(hits=14)
+def test_class_that_gets_a_special_method(name, base):
+    class A(base):
+        pass
+
+    step, value = LATER[name]
+    return later(step, A, name, value, A(), A)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda x, a, b: x * len({a, b}),
+        lambda x, a, b: x * len({a: 1, b: 2}),
+        lambda x, a, b: x * (3 if b in {a} else 2),
+        lambda x, a, b: x * {a: 1}.get(b, 5),
+    ],
+)
+@differential(hits=9)
+def test_class_whose_objects_become_equal(step):
+    class A:
+        pass
+
+    a, b = A(), A()
+    calls = [(torch.ones(3) * i,) for i in range(12)]
+    changes = [
+        lambda: setattr(A, "__eq__", answers(True)),
+        lambda: setattr(A, "__hash__", answers(5)),
+    ]
+    return Program(lambda x: step(x, a, b), [*calls, *changes, *calls])
+
+
+@pytest.mark.parametrize("name", sorted(OF_METACLASS))
+@differential(hits=9)
+def test_metaclass_that_gets_a_special_method(name):
+    class Meta(type):
+        pass
+
+    class A(metaclass=Meta):
+        pass
+
+    step, value = OF_METACLASS[name]
+    return later(step, Meta, name, value, A(), A)
+
+
+@differential(hits=3)
+def test_print_in_whose_place_stands_a_function_that_prints():
+    original = builtins.print
+
+    def step(x, number):
+        print("number", number)
+        return x + 1
+
+    def patched(*values):
+        original("patched", *values)
+
+    on, off = globals_patched("print", patched)
+    calls = [(torch.ones(3), i) for i in range(24)]
+    return Program(step, [*calls[:8], on, *calls[8:16], off, *calls[16:]])
+
+
+def globals_patched(name, value):
+    before = getattr(builtins, name)
+    return (lambda: setattr(builtins, name, value)), (lambda: setattr(builtins, name, before))

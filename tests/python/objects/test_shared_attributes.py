@@ -134,3 +134,64 @@ def test_one_of_them_gets_a_dict_of_its_own():
         return x * other.count
 
     return Program(step, [*calls(8), separate, *calls(8)], watch=[one, other])
+
+
+# --- attributes of classes -------------------------------------------------------------------------
+
+
+def family(*, own):
+    """A class with a number, one derived from it, with `own` also with a number of its own, and an object."""
+
+    class Base:
+        number = 1.0
+
+    class Middle(Base):
+        pass
+
+    class Derived(Middle):
+        if own:
+            number = 5.0
+
+    return Base, Middle, Derived, Derived()
+
+
+def writes_the_base(Base, Middle, Derived, made):
+    def step(x):
+        Base.number = Base.number + 1
+        return x * Derived.number, x * made.number, Derived.number
+
+    return step
+
+
+def writes_both(Base, Middle, Derived, made):
+    def step(x):
+        Base.number = Base.number + 1
+        Derived.number = Derived.number + 1
+        return x * Derived.number, made.number
+
+    return step
+
+
+CHANGES = {
+    "deleted": lambda Other, Middle, Derived: delattr(Derived, "number"),
+    "derived": lambda Other, Middle, Derived: setattr(Derived, "number", 50.0),
+    "bases": lambda Other, Middle, Derived: setattr(Derived, "__bases__", (Other,)),
+    "between": lambda Other, Middle, Derived: setattr(Middle, "number", 70.0),
+}
+
+
+@pytest.mark.parametrize("step", [writes_the_base, writes_both])
+@pytest.mark.parametrize("change", sorted(CHANGES))
+@differential(hits=4)
+def test_which_class_has_the_attribute_changes(step, change):
+    Base, Middle, Derived, made = family(own=step is writes_both or change == "deleted")
+    Other = type("Other", (), {"number": 20.0})
+
+    seen = []
+
+    def look():
+        seen.append([vars(each).get("number") for each in (Base, Middle, Derived)])
+
+    arguments = [each for call in calls(20) for each in (call, look)]
+    arguments[18:18] = [lambda: CHANGES[change](Other, Middle, Derived)]
+    return Program(step(Base, Middle, Derived, made), arguments, watch=[seen])

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 
+import pytest
 import torch.nn.functional as F
 from differential import Call, Program, differential
 
@@ -366,6 +367,120 @@ def test_module_whose_forward_is_cut():
     batches = [(torch.randn(5, 4), torch.randint(0, 3, (5,))) for _ in range(12)]
     calls = [*batches, add_hook, *batches]
     return Program(step, calls, watch=[*net.parameters(), recorder, seen], convert=convert)
+
+
+@differential(hits=4)
+def test_module_whose_class_gets_another_forward():
+    recorder = Recorder()
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(4, 3)
+
+        def forward(self, x, scale=2):
+            hidden = torch.tanh(self.first(x)) * scale + 1
+            recorder.record(hidden.sum())
+            return hidden.softmax(-1).log() - 1
+
+    def other(self, x):
+        return self.first(x) * 5
+
+    def replace():
+        Net.forward = other
+
+    def change_default():
+        Net.forward.__defaults__ = (7,)
+
+    net = Net()
+    calls = [(torch.randn(5, 4),) for _ in range(10)]
+    calls = [*calls, change_default, *calls, replace, *calls]
+    return Program(
+        lambda x: net(x),
+        calls,
+        watch=[recorder],
+        convert=lambda step: (step, torchjanus.function(net)),
+    )
+
+
+@differential(hits=8)
+def test_function_whose_defaults_are_replaced():
+    recorder, *_ = setting()
+
+    def step(x, scale=1.0, *, shift=10.0):
+        y = x * scale + shift
+        recorder.record(y.sum())
+        return (y + 1).sum()
+
+    def other(x, scale=1.0, *, shift=10.0):
+        recorder.count += 1
+        return x.sum() - scale
+
+    calls = [(torch.randn(3),) for _ in range(40)]
+    changes = [
+        lambda: setattr(step, "__defaults__", (2.0,)),
+        lambda: setattr(step, "__kwdefaults__", {"shift": 20.0}),
+        lambda: step.__kwdefaults__.update(shift=30.0),
+        lambda: setattr(step, "__code__", other.__code__),
+    ]
+    for number, change in enumerate(changes):
+        calls.insert(8 + 7 * number, change)
+    return Program(step, calls, watch=[recorder])
+
+
+def test_defaults_that_are_set_on_the_converted_function():
+    @torchjanus.function
+    def scaled(x, scale=1.0, *, shift=0.0):
+        return x * scale + shift
+
+    def other(x, scale=1.0, *, shift=0.0):
+        return x - scale
+
+    x = torch.ones(2)
+    for call in range(12):
+        if call == 4:
+            scaled.__defaults__ = (3.0,)
+        if call == 8:
+            scaled.__kwdefaults__ = {"shift": 2.0}
+        expected = x * (3.0 if call >= 4 else 1.0) + (2.0 if call >= 8 else 0.0)
+        assert torch.equal(scaled(x), expected)
+    assert scaled.__defaults__ == (3.0,) and scaled.stats()["hits"]
+    with pytest.raises(TypeError, match="__defaults__ must be set to a tuple object"):
+        scaled.__defaults__ = 5
+    scaled.__code__ = other.__code__
+    assert torch.equal(scaled(x), x - 3)
+
+
+count = 100  # of the module; a function's variable of this name is none of it
+
+
+@differential(reasons=["unknown_callable"])
+def test_variable_that_is_not_bound_where_a_segment_begins():
+    recorder, *_ = setting()
+
+    def step(x, number):
+        y = x * 2
+        recorder.record(y.sum())
+        count += number  # noqa: F821, F823, F841
+        y = y + 1
+        return y.sum()
+
+    return Program(step, [(torch.randn(3), i) for i in range(16)], watch=[recorder])
+
+
+@differential(hits=8)
+def test_variable_that_is_not_bound_on_some_calls():
+    recorder, *_ = setting()
+
+    def step(x, number):
+        y = x * 2
+        if number % 3:
+            count = number
+        recorder.record(y.sum())
+        y = y + 1
+        return y.sum() * count
+
+    return Program(step, [(torch.randn(3), i) for i in range(1, 24)], watch=[recorder])
 
 
 def test_cut_that_does_not_pay_is_given_up(simulated):

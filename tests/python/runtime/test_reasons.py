@@ -215,6 +215,14 @@ def limit():
     return called(down, *[(torch.ones(2), 400)] * 5)
 
 
+@produces("limit", "a size or an index: 8 . 4611686018427387904 overflows")
+def limit_of_sizes():
+    def f(x):
+        return x.reshape(-1, 1, 1)[:0].expand(-1, 2**62, 8).shape[1] * x.sum()  # here
+
+    return called(f, *ones(5))
+
+
 @produces("no_tensor_work", "no tensor operation ran in .*f")
 def no_tensor_work():
     def f(n):  # here
