@@ -218,7 +218,6 @@ def of_joined(weight, x, n):
 @pytest.mark.parametrize(
     "copies",
     [
-        of_parameter,
         of_arguments,
         of_what_was_cut_off,
         of_conversions,
@@ -229,11 +228,21 @@ def of_joined(weight, x, n):
         of_transposed,
         of_reversed,
         of_part,
-        of_joined,
     ],
 )
 def test_copies_in_a_list_are_copies(copies):
     """None shares memory with what was copied, nor with another."""
+    return copying(copies)
+
+
+@differential(hits=10, graphs=4)
+@pytest.mark.parametrize("copies", [of_parameter, of_joined])
+def test_copies_in_joined_lists_are_copies(copies):
+    """Of lists of a varying number there is a graph for each: an element may be in both."""
+    return copying(copies)
+
+
+def copying(copies):
     weight = nn.Parameter(torch.randn(3))
 
     def step(x, n):
