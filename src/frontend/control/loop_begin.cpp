@@ -68,7 +68,6 @@ void Loop::begin_list(Sequence& sequence, const Parameter& parameter) {
       in_front([&] { return interpreter_.may_come_again(*list->memory); }))
     growth.memory->uncertain_alias = true;
   if (before != nullptr) growth.memory->possible_aliases.add({list->memory, 0});
-  growth.memory->is_borrowed |= list->memory->is_borrowed;
   list->test = test_;
   list->memory = growth.memory;
   list->front = growth.front;

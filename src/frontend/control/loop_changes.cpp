@@ -144,10 +144,7 @@ bool Loop::collect_list(Sequence& sequence, const Elements& initial) {
   if (end == nullptr) fail("a list is emptied or filled anew in it");
   if (growth->second.form.tracked) tracks_ = true;
   growth->second.left = end->memory;
-  if (end->memory != growth->second.memory) {
-    add_to_memory(*growth->second.memory, *end->memory);
-    growth->second.memory->possible_aliases.add({end->memory, end->memory->version});
-  }
+  if (end->memory != growth->second.memory) follow_memory(*growth->second.memory, end->memory);
   if (end->front != growth->second.front) {
     growth->second.front = end->front;
     growth->second.undecided = false;

@@ -122,6 +122,12 @@ void add_elements_of(Interpreter& interpreter, Tensor& memory, const Tensor& fro
   add_to_memory(memory, from);
 }
 
+/// Of a list's elements, which have their `grad_fn` by that name.
+void add_name(Tensor& memory, const std::string& name) {
+  std::string& known = memory.grad_fn_name;
+  known = known.empty() || known == name ? name : kManyOperators;
+}
+
 void flatten(Interpreter& interpreter, const ElementForm& form, const Value& value, Tensor& memory,
              std::vector<graph::Value*>& leaves) {
   if (form.kind == ElementForm::Kind::number) {
@@ -140,11 +146,7 @@ void flatten(Interpreter& interpreter, const ElementForm& form, const Value& val
   }
   auto tensor = shared_as<Tensor>(value);
   leaves.push_back(read(interpreter, *tensor));
-  if (form.tracked) {
-    const std::string name = grad_fn_name(*tensor);
-    std::string& known = memory.grad_fn_name;
-    known = known.empty() || known == name ? name : kManyOperators;
-  }
+  if (form.tracked) add_name(memory, grad_fn_name(*tensor));
   const std::shared_ptr<Tensor> root = memory_of(tensor);
   // Python could tell a view from what the graph hands out.
   const bool is_view = tensor->base != nullptr || tensor->taken_from != nullptr;
@@ -167,8 +169,7 @@ void flatten(Interpreter& interpreter, const ElementForm& form, const Value& val
 /// What an element that stays in the list may be: whoever asks again gets it again.
 std::shared_ptr<Tensor> kept_in(const std::shared_ptr<Tensor>& list) {
   auto memory = std::make_shared<Tensor>();
-  add_to_memory(*memory, *list);
-  memory->possible_aliases.add({list, list->version});
+  follow_memory(*memory, list);
   memory->list_memory = list;
   memory->uncertain_alias = true;
   return memory;
@@ -409,21 +410,21 @@ bool may_overlap(const Tensor& a, const Tensor& b) {
 void add_to_memory(Tensor& memory, const TensorState& other) {
   memory.uncertain_alias |= other.uncertain_alias;
   memory.is_borrowed |= other.is_borrowed;
-  const std::string& name = other.grad_fn_name;
-  std::string& known = memory.grad_fn_name;
-  if (!name.empty()) known = known.empty() || known == name ? name : std::string(kManyOperators);
+  if (!other.grad_fn_name.empty()) add_name(memory, other.grad_fn_name);
   for (const PossibleAlias& alias : other.possible_aliases)
     if (alias.tensor.lock().get() != &memory) memory.possible_aliases.add(alias);
+}
+
+void follow_memory(Tensor& memory, const std::shared_ptr<Tensor>& other) {
+  add_to_memory(memory, *other);
+  memory.possible_aliases.add({other, other->version});
 }
 
 std::shared_ptr<Tensor> memory_with(const ElementForm& form,
                                     const std::vector<std::shared_ptr<Tensor>>& memories) {
   auto memory = std::make_shared<Tensor>();
   if (form.kind == ElementForm::Kind::number) return memory;
-  for (const std::shared_ptr<Tensor>& other : memories) {
-    add_to_memory(*memory, *other);
-    memory->possible_aliases.add({other, other->version});
-  }
+  for (const std::shared_ptr<Tensor>& other : memories) follow_memory(*memory, other);
   for (const PossibleAlias& alias : memory->possible_aliases)
     if (const std::shared_ptr<Tensor> tensor = alias.tensor.lock())
       tensor->possible_aliases.add({memory, memory->version});

@@ -72,6 +72,8 @@ void relate_to_others(const std::shared_ptr<Tensor>& tensor,
 /// Adds what is known of one list's memory to that of another list, which may hold the same
 /// tensors.
 void add_to_memory(Tensor& memory, const TensorState& other);
+/// The same, and that the one may hold what the other does from now on.
+void follow_memory(Tensor& memory, const std::shared_ptr<Tensor>& other);
 bool holds_tensors(const ElementForm& form);
 /// Whether lists with these memories may hold the same tensor.
 bool may_overlap(const Tensor& a, const Tensor& b);

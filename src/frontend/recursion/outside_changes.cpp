@@ -187,10 +187,7 @@ void OutsideChanges::check_lists(size_t count) {
     if (end == nullptr) refuse("a list is emptied or filled anew in it");
     if (end->front != growth.front) function_.at_fixpoint = false;
     growth.front = end->front;
-    if (end->memory != growth.memory) {
-      add_to_memory(*growth.memory, *end->memory);
-      growth.memory->possible_aliases.add({end->memory, end->memory->version});
-    }
+    if (end->memory != growth.memory) follow_memory(*growth.memory, end->memory);
     growth.undecided = growth.undecided && end->undecided;
   }
 }
