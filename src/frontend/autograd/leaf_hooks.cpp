@@ -109,9 +109,7 @@ class SideEffectCheck {
                     });
     if (!is_one_ && leaves_trace) refuse();
     for (const Snapshot::Saved& saved : before_.objects())
-      if (saved.alive() && !same_but_for_reads(saved.state, state_of(*saved.object)) &&
-          !may_change(saved))
-        refuse();
+      if (!saved.was_only_read() && !may_change(saved)) refuse();
   }
 
  private:

@@ -17,9 +17,7 @@ bool only_read(const SavedState& before, const InterpreterState& now) {
   const auto& [modes, heap, history, known_classes, casts, effects] = now;
   return modes == before.state.modes && heap.change_count() == before.state.heap.change_count() &&
          effects.size() == before.state.effects.size() &&
-         std::ranges::all_of(before.objects.objects(), [](const Snapshot::Saved& saved) {
-           return !saved.alive() || same_but_for_reads(saved.state, state_of(*saved.object));
-         });
+         std::ranges::all_of(before.objects.objects(), &Snapshot::Saved::was_only_read);
 }
 
 }  // namespace janus::frontend

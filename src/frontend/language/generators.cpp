@@ -52,10 +52,6 @@ bool may_be_generator(Interpreter& interpreter, const syntax::Expression& functi
   return found != nullptr && PyFunction_Check(found);
 }
 
-}  // namespace
-
-namespace {
-
 using Consumer = std::function<void(const Value&)>;
 
 /// Runs the generator that the function makes, and does `body` in the frame at hand at each
@@ -86,20 +82,6 @@ Value for_each_numbered(Interpreter& interpreter, const syntax::Call& call, cons
   });
 }
 
-/// Whether it handles exceptions, in statements that are no functions of its own.
-bool has_handlers(const syntax::Body& body) {
-  return std::ranges::any_of(body, [](const syntax::Statement* statement) {
-    const auto either = [](const auto& node) {
-      return has_handlers(node.body) || has_handlers(node.orelse);
-    };
-    if (const auto* node = syntax::try_as<syntax::If>(statement)) return either(*node);
-    if (const auto* node = syntax::try_as<syntax::For>(statement)) return either(*node);
-    if (const auto* node = syntax::try_as<syntax::While>(statement)) return either(*node);
-    if (const auto* node = syntax::try_as<syntax::With>(statement)) return has_handlers(node->body);
-    return statement->kind == syntax::StatementKind::Try;
-  });
-}
-
 /// A variable whose class has a generator as its `__iter__`; null: it has another, or one that ends
 /// where an exception is handled (that of collections.abc.Sequence).
 Value iteration_by_generator(Interpreter& interpreter, const syntax::Expression& expression) {
@@ -111,7 +93,8 @@ Value iteration_by_generator(Interpreter& interpreter, const syntax::Expression&
   PyObject* const function = bound == nullptr ? nullptr : known_object(bound->function);
   if (function == nullptr || !is_generator_function(method)) return nullptr;
   const auto code = interpreter.code_of(function, as<Known>(bound->function)->source);
-  return has_handlers(code->tree->body) ? nullptr : method;
+  const auto any = [](const syntax::ExceptHandler&) { return true; };
+  return has_handler(code->tree->body, any) ? nullptr : method;
 }
 
 }  // namespace

@@ -160,6 +160,29 @@ bool sees_errors(const Frames& frames, const syntax::Try& statement) {
   return handles || finishes_errors(frames, statement);
 }
 
+bool has_handler(const syntax::Body& body,
+                 const std::function<bool(const syntax::ExceptHandler&)>& is_such) {
+  const auto within = [&](const syntax::Body& part) { return has_handler(part, is_such); };
+  const auto either = [&](const auto& node) { return within(node.body) || within(node.orelse); };
+  const auto of_try = [&](const auto& node) {
+    return either(node) || within(node.finalbody) ||
+           std::ranges::any_of(node.handlers, [&](const syntax::ExceptHandler* handler) {
+             return is_such(*handler) || within(handler->body);
+           });
+  };
+  return std::ranges::any_of(body, [&](const syntax::Statement* statement) {
+    using syntax::try_as;
+    if (const auto* node = try_as<syntax::Try>(statement)) return of_try(*node);
+    if (const auto* node = try_as<syntax::TryStar>(statement)) return of_try(*node);
+    if (const auto* node = try_as<syntax::If>(statement)) return either(*node);
+    if (const auto* node = try_as<syntax::For>(statement)) return either(*node);
+    if (const auto* node = try_as<syntax::While>(statement)) return either(*node);
+    if (const auto* node = try_as<syntax::With>(statement)) return within(node->body);
+    const auto* match = try_as<syntax::Match>(statement);
+    return match != nullptr && std::ranges::any_of(match->cases, within, &syntax::MatchCase::body);
+  });
+}
+
 Completion execute_try(Interpreter& interpreter, const syntax::Try& statement) {
   const size_t forks = interpreter.frame().forks.size();
   Completion completion = Completion::normal;

@@ -2,6 +2,7 @@
 // exception that the program does not handle is left to eager execution.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "frontend/core/exceptions.h"
@@ -28,6 +29,10 @@ class Within {
 /// Whether the statement does something where its body fails. What torch's own `finally`, and its
 /// handlers that raise again, do there puts back what was before, as a run that fails leaves it.
 bool sees_errors(const Frames& frames, const syntax::Try& statement);
+
+/// Whether a `try` among these statements, but not in functions of their own, has such a handler.
+bool has_handler(const syntax::Body& body,
+                 const std::function<bool(const syntax::ExceptHandler&)>& is_such);
 
 /// What follows the body of a `try`, which ended by `completion`: says how the statement ends.
 /// `forks`: how many the frame had before it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -10,8 +11,8 @@
 #include "frontend/core/keys.h"
 #include "frontend/core/nesting.h"
 #include "frontend/language/functions.h"
+#include "frontend/language/handlers.h"
 #include "frontend/values/constants.h"
-#include "frontend/values/make.h"
 #include "frontend/values/snapshot.h"
 #include "graph/op.h"
 #include "ops/list.h"
@@ -96,33 +97,15 @@ class Sameness {
 };
 
 /// Whether it handles GeneratorExit, which a generator is given where it is left.
-bool handles_exit(const syntax::ExceptHandler* handler) {
+bool handles_exit(const syntax::ExceptHandler& handler) {
   const auto is_other = [](const syntax::Expression* type) {
     const auto* name = syntax::try_as<syntax::Name>(type);
     return name != nullptr && name->id != "BaseException" && name->id != "GeneratorExit";
   };
-  if (handler->type == nullptr) return true;
-  const auto* several = syntax::try_as<syntax::Tuple>(handler->type);
+  if (handler.type == nullptr) return true;
+  const auto* several = syntax::try_as<syntax::Tuple>(handler.type);
   return several != nullptr ? !std::ranges::all_of(several->elts, is_other)
-                            : !is_other(handler->type);
-}
-
-bool handles_exit(const syntax::Body& body) {
-  return std::ranges::any_of(body, [](const syntax::Statement* statement) {
-    const auto either = [](const auto& node) {
-      return handles_exit(node.body) || handles_exit(node.orelse);
-    };
-    if (const auto* node = syntax::try_as<syntax::Try>(statement)) {
-      const auto is_exit = [](const auto* handler) { return handles_exit(handler); };
-      return std::ranges::any_of(node->handlers, is_exit) || either(*node);
-    }
-    if (const auto* node = syntax::try_as<syntax::If>(statement)) return either(*node);
-    if (const auto* node = syntax::try_as<syntax::For>(statement)) return either(*node);
-    if (const auto* node = syntax::try_as<syntax::While>(statement)) return either(*node);
-    if (const auto* node = syntax::try_as<syntax::With>(statement)) return handles_exit(node->body);
-    return statement->kind == syntax::StatementKind::Match ||
-           statement->kind == syntax::StatementKind::TryStar;
-  });
+                            : !is_other(handler.type);
 }
 
 /// The values that a run yields, which it may hold and change later.
@@ -134,9 +117,7 @@ class Yielded {
       if (as<Tensor>(value) == nullptr && held_.find(changeable) == nullptr) held_.add(*changeable);
   }
   bool is_as_it_was() const {
-    return std::ranges::all_of(held_.objects(), [](const Snapshot::Saved& saved) {
-      return !saved.alive() || same_but_for_reads(saved.state, state_of(*saved.object));
-    });
+    return std::ranges::all_of(held_.objects(), &Snapshot::Saved::was_only_read);
   }
   std::vector<Value> values;
 
@@ -151,7 +132,7 @@ class AheadOfItsConsumer {
         generator_(generator),
         arguments_(generator.variables->values),
         body_(body) {
-    if (!generator.is_library && handles_exit(body)) refuse();
+    if (!generator.is_library && has_handler(body, handles_exit)) refuse();
     const SavedState before = SavedState::of(interpreter);
     const auto& nodes = interpreter.builder().block().nodes;
     const size_t first = nodes.size(), writes = interpreter.history.overwritten.size(),
