@@ -71,9 +71,7 @@ $(OTHER)/ready: pyproject.toml Makefile | packages
 
 other-torch: $(OTHER)/ready
 
-CACHED := -Ccmake.build-type=RelWithDebInfo -Ccmake.define.CMAKE_CXX_COMPILER=clang++-19 -Ccmake.define.CMAKE_C_COMPILER=clang-19 \
-          -Ccmake.define.CMAKE_LINKER_TYPE=LLD -Ccmake.define.CMAKE_CXX_COMPILER_LAUNCHER=$(CURDIR)/cmake/cached \
-          -Ccmake.define.TORCHJANUS_WARNINGS_AS_ERRORS=ON
+CACHED := -Ccmake.args=--preset=dev -Ccmake.build-type=RelWithDebInfo -Ccmake.define.TORCHJANUS_WARNINGS_AS_ERRORS=ON
 smoke-other-torch: build other-torch
 	PATH=$(CURDIR)/$(OTHER)/bin:$$PATH $(OTHER)/bin/pip install -q --no-build-isolation --no-deps --force-reinstall \
 	  -Cbuild-dir=build/for-torch-$(OTHER_TORCH) $(CACHED) .
