@@ -1,7 +1,6 @@
 // Comparisons of constants are computed now; of numbers and tensors they are operators of the
 // graph; containers are compared element by element.
 #include "frontend/language/comparison.h"
-#include "frontend/core/class_entry.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 
 #include "frontend/control/optional.h"
 #include "frontend/control/run_time_items.h"
+#include "frontend/core/class_entry.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/keys.h"

@@ -1,12 +1,12 @@
 // The operands of `and`, `or` and `not` are looked at one by one, so that each outcome is compared
 // with what was counted for it.
 #include "frontend/language/conditions.h"
-#include "frontend/core/class_entry.h"
 
 #include "frontend/control/branches.h"
 #include "frontend/control/optional.h"
 #include "frontend/control/run_time_items.h"
 #include "frontend/control/symbolic_lists.h"
+#include "frontend/core/class_entry.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/narrowing.h"
 #include "frontend/core/operations.h"

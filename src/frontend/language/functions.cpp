@@ -2,8 +2,6 @@
 // room of recursion, which may make a function of the graph.
 #include "frontend/language/functions.h"
 
-#include <algorithm>
-
 #include "frontend/control/branches.h"
 #include "frontend/control/outcomes.h"
 #include "frontend/core/exceptions.h"
@@ -12,10 +10,6 @@
 #include "frontend/language/evaluation.h"
 #include "frontend/language/run_ahead.h"
 #include "frontend/recursion/recursion.h"
-#include "frontend/values/make.h"
-#include "graph/op.h"
-#include "ops/list.h"
-#include "ops/number.h"
 #include "speculate/hooks.h"
 
 namespace janus::frontend {

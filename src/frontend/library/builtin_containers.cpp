@@ -133,7 +133,7 @@ Value call_next(Interpreter& interpreter, const Arguments& arguments) {
   if (Value element = iterator->next()) return element;
   if (arguments.positional.size() > 1) return arguments.positional[1];
   if (iterator->returned != nullptr && !is_none(iterator->returned))
-    interpreter.refuse(ReasonCode::generator, "what a generator returns to next");
+    interpreter.refuse(ReasonCode::generator, "what next() takes the last element from");
   raise(interpreter, PyExc_StopIteration, "StopIteration");
 }
 

@@ -1,7 +1,6 @@
 // Python's builtin functions and classes, by identity. Containers and iterators are in
 // builtin_containers.cpp.
 #include "frontend/library/builtins.h"
-#include "frontend/core/class_entry.h"
 
 #include <algorithm>
 
@@ -14,6 +13,7 @@
 #include "frontend/control/python_sum.h"
 #include "frontend/control/selected_number.h"
 #include "frontend/control/symbolic_lists.h"
+#include "frontend/core/class_entry.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/communication.h"
 #include "frontend/core/exceptions.h"

@@ -1,8 +1,8 @@
 // Asks only classes whose answer runs no code of the program, or calls such code as the program
 // would.
 #include "frontend/objects/class_checks.h"
-#include "frontend/core/class_entry.h"
 
+#include "frontend/core/class_entry.h"
 #include "frontend/core/entry_answers.h"
 #include "frontend/core/nesting.h"
 #include "frontend/core/operations.h"
