@@ -170,6 +170,10 @@ LOOPS = [
         iterations("a.add_(1); l.append(a)", "a = x * 1; l = []", "return sum(l)"),
         "it writes a tensor that a list holds",
     ),
+    Refused(
+        iterations("a.add_(1); b = b + x", "a = x * 1; b = a", "return b"),
+        "a tensor that may be another one, which was written",
+    ),
     Refused(iterations("met.clear()"), "it clears a container"),
     Refused(
         iterations(
@@ -197,6 +201,10 @@ SIDES = [
         + "\n"
         + sides("m = l[:]", "m = k[:]", after="return m"),
         "lists of different elements",
+    ),
+    Refused(
+        sides("a = [x * 2]; b = a", "a = [x * 3]; b = [w * 1]", after="return a[0] + b[0]"),
+        "two variables share an object on one side only",
     ),
     Refused(
         sides("many.pop(0)", "many.append(1)"), "the sides leave a list with different elements"

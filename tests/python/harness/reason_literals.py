@@ -25,6 +25,8 @@ EXCEPTED = {
 # Those that no test produces yet, as "code: text". None may be added.
 UNTESTED = Path(__file__).with_name("reasons_without_a_test.txt")
 
+LOOPS = "dynamic_control"  # the code of what is said of loops
+
 MAKERS = re.compile(
     r"\b(?:refuse|raise|fail|fail_first_iteration|note|disable|Refusal|Reason|CannotMerge|NotMerged)[({]"
     r"|\bwhy(?:_not)? = "
@@ -47,9 +49,15 @@ class Literal:
 
     def is_among(self, recorded: Iterable[tuple[str, str]]) -> bool:
         pattern = re.escape(self.text).replace("…", ".*")
-        # A maker that knows the code may put something in front.
-        match = re.compile(pattern if self.code else f".*{pattern}.*", re.DOTALL).fullmatch
-        return any(self.code in ("", code) and match(details) for code, details in recorded)
+        if not self.code:  # a maker that knows it may put something in front
+            pattern = f".*{pattern}.*"
+        fits = re.compile(pattern, re.DOTALL).fullmatch
+        # Why an iteration is not converted becomes why its loop is not.
+        is_cause = re.compile(f".*: {pattern}", re.DOTALL).fullmatch
+        return any(
+            (self.code in ("", code) and fits(details)) or (code == LOOPS and is_cause(details))
+            for code, details in recorded
+        )
 
 
 def split_at(tokens: list[str], separator: str) -> list[list[str]]:
