@@ -159,6 +159,13 @@ void Instance::make_frame_slots() {
   for (const auto& [slot, number] : code_.objects) frame_.slots[slot] = heap_->object(number);
 }
 
+bool Instance::timed(auto& run, auto&... arguments) {
+  timing_.started = steady_seconds();
+  const bool ran = run.run(arguments...);
+  timing_.seconds = steady_seconds() - timing_.started;
+  return ran;
+}
+
 void Instance::run_ordinarily(std::span<const Slot> cells, std::span<Slot> results,
                               std::span<Slot> rebound) {
   if (may_plan) {
@@ -166,7 +173,8 @@ void Instance::run_ordinarily(std::span<const Slot> cells, std::span<Slot> resul
     learn_operands(code_, frame_, library_);
   }
   OrdinaryRun run(code_, library_, frame_, may_plan);
-  if (!run.run() || !run.materialise_results()) return;
+  const bool ran = may_plan ? run.run() : timed(run);  // a plan's first run prepares much
+  if (!ran || !run.materialise_results()) return;
   finish(code_, library_, frame_, cells, results, rebound);
   learned_ = true;
 }
@@ -183,10 +191,7 @@ void Instance::give_back_memory() {
 void Instance::run_planned(std::span<Slot> results, std::span<Slot> rebound) {
   if (!plan_) plan();
   PlannedRun run(code_, *plan_, library_, frame_);
-  timing_.started = steady_seconds();
-  const bool ran = run.run(rebound);
-  timing_.seconds = steady_seconds() - timing_.started;
-  if (ran && OrdinaryRun(code_, library_, frame_, false).materialise_results())
+  if (timed(run, rebound) && OrdinaryRun(code_, library_, frame_, false).materialise_results())
     run.give(results, rebound);
 }
 

@@ -55,9 +55,9 @@ class Instance {
 
   /// Whether a tensor lay otherwise than planned, and a program would have seen that.
   bool lies_otherwise() const { return frame_.lies_otherwise; }
-  /// When the last run followed its plan.
+  /// Of the last run.
   struct Timing {
-    double seconds = 0;  ///< 0: there was no plan
+    double seconds = 0;  ///< 0: a plan was still to be made
     double started = 0;  ///< on the steady clock
   };
   const Timing& timing() const { return timing_; }
@@ -73,6 +73,7 @@ class Instance {
   int64_t bytes_held() const;
   void make_frame();
   void make_frame_slots();
+  bool timed(auto& run, auto&... arguments);
   void run_ordinarily(std::span<const Slot> cells, std::span<Slot> results,
                       std::span<Slot> rebound);
   void give_back_memory();

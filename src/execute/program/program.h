@@ -61,7 +61,7 @@ class Program {
 
   /// When instructions ran: what calls take beyond that is the price of entering and leaving.
   struct Timing {
-    double seconds = 0;  ///< of all planned runs so far
+    double seconds = 0;  ///< of all runs so far, but for those before a plan
     double started = 0;  ///< the last one, on the steady clock
   };
   virtual Timing timing() const = 0;

@@ -132,6 +132,17 @@ def test_lines_have_their_share_of_time(tmp_path):
     assert percent == round(100 * seconds[str(product)] / sum(seconds.values())) and length == 100
 
 
+def test_graph_whose_memory_is_not_planned_has_its_time():
+    @torchjanus.function
+    def f(x):
+        return x[x > 0] * 2  # as many as the run finds
+
+    for _ in range(12):
+        f(torch.ones(5))
+    (entry,) = f.snapshot()["cache"]
+    assert entry["hits"] and entry["program_seconds"] > 0 and entry["program_started"] > 0
+
+
 def test_kernels_that_run_together_have_shares_of_their_own(tmp_path):
     @torchjanus.function
     def f(x, y):
