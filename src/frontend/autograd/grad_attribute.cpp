@@ -31,6 +31,12 @@ void check_not_due(const Frames& frames, const Tensor& tensor) {
     frames.refuse(ReasonCode::autograd, "the .grad of a leaf before its backward pass is over");
 }
 
+/// Such a `.grad` is a part of autograd's graph, which outlives the run.
+void check_needs_no_gradient(const Frames& frames, const Tensor& grad) {
+  if (grad.requires_grad)
+    frames.refuse(ReasonCode::autograd, "a .grad that requires a gradient itself");
+}
+
 }  // namespace
 
 LeavesAreDue::LeavesAreDue(bool due) : before_(std::exchange(are_due, due)) {}
@@ -65,8 +71,9 @@ void write_grad(const Frames& frames, const std::shared_ptr<Tensor>& tensor, con
     frames.refuse(ReasonCode::would_raise, "TypeError: .grad of another class");
   if (grad != nullptr && grad->value->type != tensor->value->type)
     frames.refuse(ReasonCode::would_raise, "RuntimeError: .grad of another shape or dtype");
-  if (grad != nullptr && (viewed_by(*grad) != nullptr || grad->requires_grad))
+  if (grad != nullptr && viewed_by(*grad) != nullptr)
     frames.refuse(ReasonCode::autograd, "the assignment of a view to .grad");
+  if (grad != nullptr) check_needs_no_gradient(frames, *grad);
   set_grad(*tensor, value);
 }
 
@@ -105,6 +112,7 @@ void finish_autograd(Interpreter& interpreter) {
     if (grad != nullptr && viewed_by(*grad) != nullptr)
       interpreter.refuse(ReasonCode::autograd,
                          "a .grad that is the data of another tensor as well");
+    if (grad != nullptr) check_needs_no_gradient(interpreter, *grad);
     if (grad != nullptr && !bound_once.insert(grad.get()).second)
       interpreter.refuse(ReasonCode::autograd, "one tensor becomes the .grad of two");
     std::vector<graph::Value*> bound = {grad == nullptr ? interpreter.builder().none()

@@ -212,3 +212,28 @@ def test_gradient_that_nobody_holds(how):
         return norm
 
     return Program(step, calls(), watch=[w])
+
+
+@differential(reasons=["autograd"])
+def test_decay_added_where_gradients_are_recorded():
+    w = torch.randn(4, requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+        w.grad += 0.1 * w
+
+    return Program(step, [(torch.randn(4),) for _ in range(8)], watch=[w])
+
+
+@differential(hits=4)
+def test_decay_added_where_no_gradients_are_recorded():
+    w = torch.randn(4, requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+        with torch.no_grad():
+            w.grad += 0.1 * w
+
+    return Program(step, [(torch.randn(4),) for _ in range(8)], watch=[w])

@@ -85,6 +85,7 @@ CASES = {
         ),
         Refused("(w * 2).grad", "the .grad of a tensor that is not a leaf"),
         Refused("w.grad = torch.ones(2, 2)[0]", "the assignment of a view to .grad"),
+        Refused("w.grad = w * 2", "a .grad that requires a gradient itself"),
         Refused("w.grad = buffer", "an existing tensor becomes a .grad", at_entry=True),
         Refused("w.sum().backward(create_graph=True)", "backward() with create_graph or inputs"),
         Refused("torch.autograd.grad(w.sum(), w, is_grads_batched=True)", "batched gradients"),
