@@ -6,6 +6,7 @@
 // mean and s one over the deviation of each group of N elements:
 //   backward:  dx = s (h - mean(h) - x^ mean(h x^)),  h = dy w
 //   its vjp for a cotangent u of dx: see `normalised_backward_gradients`.
+#include <algorithm>
 #include <array>
 #include <numeric>
 

@@ -12,6 +12,7 @@
 #include <ATen/ops/sqrt.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,7 @@
 // tensor[key] and tensor[key] = value: integers, slices, None and Ellipsis become views one after
 // the other, tensors become gathers.
+#include <algorithm>
+
 #include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "graph/builder.h"
 #include "graph/text.h"
 #include "ops/list.h"

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "../fake_library.h"
 #include "base/thread_pool.h"
 #include "execute/program/picture.h"
