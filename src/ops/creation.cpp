@@ -55,7 +55,7 @@ std::vector<Type> infer_range(const Infer& infer, std::optional<double> start,
       !std::isfinite(*end))
     infer.fail(cat("range from ", *start, " to ", *end, " by ", *step));
   bool integral = true;
-  for (const Value* bound : infer.inputs) integral &= bound->type.kind == Type::Kind::i64;
+  for (const Value* bound : infer.inputs) integral &= bound->type.kind != Type::Kind::f64;
   const DType dtype = wanted_dtype(infer, integral ? DType::i64 : default_dtype());
   // Eager rounds the bounds first if the result is integral.
   if (!integral && !is_floating(dtype)) infer.fail("an integer range with bounds that are not");

@@ -1,6 +1,7 @@
 // Python's builtin functions and classes that make containers and iterators, or go through them.
 #include <algorithm>
 
+#include "frontend/control/counted.h"
 #include "frontend/control/entry_lists.h"
 #include "frontend/control/list_order.h"
 #include "frontend/control/list_reductions.h"
@@ -23,6 +24,7 @@
 #include "frontend/objects/subscripts.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
+#include "frontend/values/number_kinds.h"
 #include "frontend/values/restart.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
@@ -137,6 +139,14 @@ Value call_next(Interpreter& interpreter, const Arguments& arguments) {
   raise(interpreter, PyExc_StopIteration, "StopIteration");
 }
 
+/// What enumerate() counts from: an int, whatever it is given.
+Value first_count(Interpreter& interpreter, const Value& start) {
+  if (is_int_number(start)) return start;
+  if (is_flag(start)) return interpreter.integer(truth(interpreter, start, -1) ? 1 : 0);
+  const Object number = folded(interpreter, start);
+  return interpreter.constant(interpreter.must(PyNumber_Index(number.get())));
+}
+
 Value call_enumerate(Interpreter& interpreter, const Arguments& arguments) {
   const Value* start =
       arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("start");
@@ -145,7 +155,8 @@ Value call_enumerate(Interpreter& interpreter, const Arguments& arguments) {
       arguments.positional.size() + arguments.keywords.size() > 1 + starts)
     refuse_arguments(interpreter, "enumerate");
   auto iterator = iterate(interpreter, arguments.positional[0]);
-  auto count = std::make_shared<Value>(start != nullptr ? *start : interpreter.integer(0));
+  auto count = std::make_shared<Value>(start != nullptr ? first_count(interpreter, *start)
+                                                        : interpreter.integer(0));
   return std::make_shared<Iterator>([&interpreter, iterator, count]() -> Value {
     Value element = iterator->next();
     if (element == nullptr) return nullptr;

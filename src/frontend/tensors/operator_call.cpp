@@ -220,8 +220,6 @@ std::optional<AttributeValue> OperatorCall::attribute_value(const Parameter& par
   PyObject* object = known_object(value);
   switch (parameter.kind) {
     case Parameter::Kind::integer: {
-      if (object != nullptr && PyBool_Check(object))
-        return AttributeValue(static_cast<int64_t>(object == Py_True));
       std::optional<graph::Dim> dim = as_size(parameter, value);
       if (!dim) return std::nullopt;
       return dim->is_constant() ? AttributeValue(dim->value()) : AttributeValue(*dim);

@@ -144,3 +144,22 @@ def test_shift_by_a_negative_number():
         return x * (1 << n)
 
     return Program(step, [(torch.randn(3), n) for n in (3, 5, 4, 7, 2, 6, -1, 4, -2)])
+
+
+@differential(hits=8)
+def test_count_from_a_bool():
+    def step(x, header):
+        return x + 1, list(enumerate("ab", header)), [type(n) for n, _ in enumerate("ab", start=True)]
+
+    return Program(step, [(torch.randn(3), index % 3 == 0) for index in range(12)])
+
+
+@differential(reasons=["would_raise"])
+def test_count_from_a_float():
+    def step(x):
+        try:
+            return x + 1, list(enumerate("ab", 1.5))
+        except TypeError as error:
+            return x + 1, str(error)
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])

@@ -86,3 +86,23 @@ def test_strides():
 
     calls = [(torch.randn(rows, 4),) for rows in (3, 3, 3, 3, 5, 6, 7, 8, 1, 9, 2)]
     return Program(step, calls)
+
+
+@differential(hits=3)
+def test_range_of_bools():
+    def step(x):
+        return x[0] * 2, torch.arange(True, 3), torch.arange(0, 3, True), torch.arange(True)
+
+    return Program(step, [(torch.randn(4),) for _ in range(6)])
+
+
+@differential(reasons=["unknown_callable"])
+def test_bool_where_an_int_is_asked_for():
+    def step(x, count):
+        try:
+            return x.topk(count)[0]
+        except TypeError as error:
+            return str(error)
+
+    counts = [1, 1, 1, 1, True, 1, True, True, 1, True]
+    return Program(step, [(torch.randn(4), count) for count in counts])
