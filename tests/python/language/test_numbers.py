@@ -149,7 +149,11 @@ def test_shift_by_a_negative_number():
 @differential(hits=8)
 def test_count_from_a_bool():
     def step(x, header):
-        return x + 1, list(enumerate("ab", header)), [type(n) for n, _ in enumerate("ab", start=True)]
+        return (
+            x + 1,
+            list(enumerate("ab", header)),
+            [type(n) for n, _ in enumerate("ab", start=True)],
+        )
 
     return Program(step, [(torch.randn(3), index % 3 == 0) for index in range(12)])
 
