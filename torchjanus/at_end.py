@@ -13,10 +13,23 @@ from . import text_report
 
 
 def tell(text: str) -> None:
-    """A line to stderr, where the program has left one."""
-    if sys.stderr is not None:
-        with contextlib.suppress(OSError, ValueError):
-            print(text, file=sys.stderr, flush=True)
+    """A line to stderr, where the program has left one.
+
+    If it can't be written it is dropped. It must not wait in the interpreter's own stream: since Python 3.13 the exit
+    code tells when that can't be flushed at the end.
+    """
+    stderr = sys.stderr
+    if stderr is None:
+        return
+    with contextlib.suppress(OSError, ValueError):
+        is_own = stderr is sys.__stderr__
+        if not is_own:
+            print(text, file=stderr, flush=True)
+            return
+        stderr.flush()
+        line = f"{text}\n".encode(stderr.encoding, stderr.errors or "strict")
+        with open(stderr.fileno(), "wb", closefd=False) as own:
+            own.write(line)
 
 
 def attempt(what: str, step: Callable[[], None]) -> None:
