@@ -46,13 +46,15 @@ void unlock_all() {
 
 }  // namespace
 
-std::mutex& make_fork_safe_mutex(ForkOrder order) {
+std::mutex& fork_safe_mutex_at(std::atomic<std::mutex*>& place, ForkOrder order) {
   static std::once_flag once;
   std::call_once(once, [] { pthread_atfork(lock_all, unlock_all, unlock_all); });
-  auto* const made = new std::mutex;
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
+  if (std::mutex* const made = place.load(std::memory_order_relaxed)) return *made;
+  auto* const made = new std::mutex;
   (order == ForkOrder::first ? all.first : all.later).push_back(made);
+  place.store(made, std::memory_order_release);
   return *made;
 }
 

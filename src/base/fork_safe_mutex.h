@@ -1,6 +1,7 @@
 // Locks of the whole process. A fork waits for them, so that the child finds them free.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -11,16 +12,18 @@ enum class ForkOrder : uint8_t {
   later,
 };
 
-/// A new lock, which is never destroyed, since threads may outlive everything else. Among those of
-/// an order, a fork takes them in the order in which they were made: so that one which is taken
-/// within another comes behind it.
-std::mutex& make_fork_safe_mutex(ForkOrder order);
+/// The lock of a place that is null at first, and gets a new one then. It is never destroyed, since
+/// threads may outlive everything else. Among those of an order, a fork takes them in the order in
+/// which they were made: so that one which is taken within another comes behind it.
+std::mutex& fork_safe_mutex_at(std::atomic<std::mutex*>& place, ForkOrder order);
 
-/// The lock of `Subject`, made at its first use.
+/// The lock of `Subject`, made at its first use. The place needs no guard of the compiler's: a fork
+/// while another thread held that would leave it held in the child for ever.
 template <class Subject, ForkOrder order = ForkOrder::later>
 std::mutex& fork_safe_mutex() {
-  static std::mutex& mutex = make_fork_safe_mutex(order);
-  return mutex;
+  static constinit std::atomic<std::mutex*> place = nullptr;
+  std::mutex* const made = place.load(std::memory_order_acquire);
+  return made != nullptr ? *made : fork_safe_mutex_at(place, order);
 }
 
 }  // namespace janus
