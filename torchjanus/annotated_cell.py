@@ -14,6 +14,7 @@ import torch
 
 from . import _core, line_marks, text_report, totals
 from .convert import converted
+from .messages import internal_error
 from .snapshots import Snapshot, duration, has_tensor_work, key, number_of, was_called
 from .source_text import Sources
 from .summary import percent
@@ -70,7 +71,7 @@ class Magic:
             report = begun.report(text)
             self.shell.display_pub.publish(*self.shell.display_formatter.format(report))
         except Exception as error:
-            text_report.internal_error("the report of a cell could not be made", error)
+            internal_error("the report of a cell could not be made", error)
 
 
 class Modules:

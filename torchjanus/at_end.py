@@ -9,27 +9,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from . import text_report
-
-
-def tell(text: str) -> None:
-    """A line to stderr, where the program has left one.
-
-    If it can't be written it is dropped. It must not wait in the interpreter's own stream: since Python 3.13 the exit
-    code tells when that can't be flushed at the end.
-    """
-    stderr = sys.stderr
-    if stderr is None:
-        return
-    with contextlib.suppress(OSError, ValueError):
-        is_own = stderr is sys.__stderr__
-        if not is_own:
-            print(text, file=stderr, flush=True)
-            return
-        stderr.flush()
-        line = f"{text}\n".encode(stderr.encoding, stderr.errors or "strict")
-        with open(stderr.fileno(), "wb", closefd=False) as own:
-            own.write(line)
+from .messages import internal_error, tell
 
 
 def attempt(what: str, step: Callable[[], None]) -> None:
@@ -39,7 +19,7 @@ def attempt(what: str, step: Callable[[], None]) -> None:
     except OSError as error:
         tell(f"torchjanus: can't write {what}: {error.strerror or error}")
     except Exception as error:
-        text_report.internal_error(f"{what} could not be made", error)
+        internal_error(f"{what} could not be made", error)
 
 
 def why_not(file: Path, *, is_folder: bool = False) -> str | None:

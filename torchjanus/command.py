@@ -24,6 +24,7 @@ from . import (
     command_line,
     event_files,
     importing,
+    messages,
     ranks,
     source_text,
     spawned,
@@ -171,7 +172,7 @@ class _Ending:
     def _explain(self, parallel: "data_parallel.DataParallel | None") -> None:
         told = text_report.explain_all(time.perf_counter() - self.start, self._children())
         shared = parallel.report() if parallel else ""
-        at_end.tell(f"{ranks.headline()}{shared}{told}")  # at once: other ranks write, too
+        messages.tell(f"{ranks.headline()}{shared}{told}")  # at once: other ranks write, too
 
 
 def _live(options: argparse.Namespace) -> "live.View | None":
@@ -243,7 +244,7 @@ def _execute(source: bytes, file: str, module: types.ModuleType) -> int:
     except SystemExit as error:
         if error.code is None or isinstance(error.code, int):
             raise
-        at_end.tell(str(error.code))  # as Python does, before it waits for threads
+        messages.tell(str(error.code))  # as Python does, before it waits for threads
         return 1
     except BaseException as error:
         child_program.show(error, _is_own)

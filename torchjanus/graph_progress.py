@@ -9,7 +9,8 @@ import time
 import uuid
 from typing import Any
 
-from . import _core, text_report
+from . import _core
+from .messages import internal_error
 from .snapshots import duration, number_of
 
 _Key = tuple[str, str, int]  # name, file, line
@@ -72,7 +73,7 @@ class Progress:
             )
             self.is_shown = True
         except Exception as error:
-            text_report.internal_error("progress could not be shown", error)
+            internal_error("progress could not be shown", error)
 
 
 class Told:

@@ -8,7 +8,8 @@ import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import _core, installed, script, source_text, text_report
+from . import _core, installed, script, source_text
+from .messages import internal_error
 
 
 def compile_source(source: bytes, file: str) -> types.CodeType:
@@ -20,7 +21,7 @@ def compile_source(source: bytes, file: str) -> types.CodeType:
     except SyntaxError as error:
         raise error.with_traceback(None) from None
     except Exception as error:
-        text_report.internal_error(f"{file} could not be rewritten", error, "It runs eagerly.")
+        internal_error(f"{file} could not be rewritten", error, "It runs eagerly.")
         return compile(source, file, "exec", dont_inherit=True)
     finally:
         _core.spend(1e3 * (time.thread_time() - start))

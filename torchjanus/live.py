@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _core, happenings, text_report, totals
+from . import _core, happenings, totals
+from .messages import internal_error
 from .snapshots import Snapshot, key, number_of
 from .summary import percent
 
@@ -127,7 +128,7 @@ class View:
         if self.terminal.is_there():
             self.terminal.release()
         if self.error is not None:
-            text_report.internal_error("the live view ended", self.error)
+            internal_error("the live view ended", self.error)
 
     def _look_on(self) -> None:
         while not self.runs.acquire(timeout=_SECONDS) and self.error is None:

@@ -11,7 +11,8 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 
-from . import _core, text_report
+from . import _core
+from .messages import internal_error
 from .regions import (
     FUNCTIONS,
     LOOPS,
@@ -57,7 +58,7 @@ def compile_tree(
         with _collector_paused():
             return _with_regions(tree, file, compiled, original)
     except Exception as error:
-        text_report.internal_error(f"{file} could not be rewritten", error, "It runs eagerly.")
+        internal_error(f"{file} could not be rewritten", error, "It runs eagerly.")
         return original
 
 

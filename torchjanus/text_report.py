@@ -1,7 +1,5 @@
 """Reports as text: what was converted, line by line, and why the rest was not converted."""
 
-import contextlib
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -13,7 +11,6 @@ from .summary import first_screen, of_child
 
 _MOST_REASONS = 6  # with one code, at one place
 _MARK_WIDTH = 11
-_reported: set[str] = set()
 
 
 class Shown(str):
@@ -120,15 +117,6 @@ def stats_all() -> dict[str, Any]:
         "functions": _core.all_stats(),
         **({} if account is None else {"conversion": account}),
     }
-
-
-def internal_error(what: str, error: BaseException, instead: str = "") -> None:
-    """Reports a failure of torchjanus itself to stderr, each failure once. `instead`: a sentence on what happens."""
-    text = f"torchjanus: internal error: {what}: {type(error).__name__}: {error}"
-    if text not in _reported and sys.stderr is not None:
-        _reported.add(text)
-        with contextlib.suppress(OSError, ValueError):  # the program has closed it
-            print(f"{text}\n  {f'{instead} ' * bool(instead)}Please report this.", file=sys.stderr)
 
 
 def _explain(snapshot: dict[str, Any], sources: Sources) -> str:
