@@ -159,7 +159,7 @@ class CompiledProgram final : public Program {
     std::vector<std::unique_ptr<Instance>> dropped;  // once the lock is free: it may take others
     const std::lock_guard lock(instances_mutex());
     timing_.seconds += instance->timing().seconds;
-    timing_.started = instance->timing().started;
+    timing_.started = std::max(timing_.started, instance->timing().started);
     if (may_plan_ && instance->lies_otherwise()) {
       may_plan_ = false;
       dropped.swap(idle_);

@@ -103,7 +103,7 @@ Value call_requires_grad_(Interpreter& interpreter, const CallArguments& argumen
   auto tensor = shared_as<Tensor>(arguments.positional.at(0));
   if (tensor == nullptr || arguments.positional.size() + arguments.keywords.size() > 2)
     return nullptr;
-  interpreter.heap.note_change();  // a generator may ask for it between two elements
+  interpreter.heap.note_change();  // a generator may read the flag between two elements
   const Value* flag = arguments.positional.size() > 1 ? &arguments.positional[1]
                                                       : arguments.keyword("requires_grad");
   if (flag == nullptr && !arguments.keywords.empty()) return nullptr;

@@ -130,7 +130,7 @@ bool write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tenso
   } else {
     return false;
   }
-  interpreter.heap.note_change();  // a generator may ask for it between two elements
+  interpreter.heap.note_change();  // a generator may read what was written between two elements
   return true;
 }
 

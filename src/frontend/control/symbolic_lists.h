@@ -72,7 +72,7 @@ void relate_to_others(const std::shared_ptr<Tensor>& tensor,
 /// Adds what is known of one list's memory to that of another list, which may hold the same
 /// tensors.
 void add_to_memory(Tensor& memory, const TensorState& other);
-/// The same, and that the one may hold what the other does from now on.
+/// add_to_memory(), and from now on `memory` may share its memory with `other`.
 void follow_memory(Tensor& memory, const std::shared_ptr<Tensor>& other);
 bool holds_tensors(const ElementForm& form);
 /// Whether lists with these memories may hold the same tensor.

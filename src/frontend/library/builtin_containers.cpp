@@ -135,7 +135,7 @@ Value call_next(Interpreter& interpreter, const Arguments& arguments) {
   if (Value element = iterator->next()) return element;
   if (arguments.positional.size() > 1) return arguments.positional[1];
   if (iterator->returned != nullptr && !is_none(iterator->returned))
-    interpreter.refuse(ReasonCode::generator, "what next() takes the last element from");
+    interpreter.refuse(ReasonCode::generator, "what next() finds exhausted");
   raise(interpreter, PyExc_StopIteration, "StopIteration");
 }
 

@@ -47,7 +47,7 @@ class Snapshot {
     Changeable* object = nullptr;
     ChangeableState state;
     bool alive() const { return owner != nullptr || !weak_owner.expired(); }
-    /// Since then, or it is gone.
+    /// Nothing was written to it since, or it is an iterator that is gone.
     bool was_only_read() const { return !alive() || same_but_for_reads(state, state_of(*object)); }
   };
 

@@ -55,7 +55,8 @@ class Literal:
         # Why an iteration is not converted becomes why its loop is not.
         is_cause = re.compile(f".*: {pattern}", re.DOTALL).fullmatch
         return any(
-            (self.code in ("", code) and fits(details)) or (code == LOOPS and is_cause(details))
+            (self.code in ("", code) and fits(details))
+            or (self.code and code == LOOPS and is_cause(details))
             for code, details in recorded
         )
 
