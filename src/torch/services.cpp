@@ -19,6 +19,7 @@
 #include "python/lock.h"
 #include "torch/arguments.h"
 #include "torch/grad_fn_name.h"
+#include "torch/numbers_for_tensors.h"
 #include "torch/operator_facts.h"
 #include "torch/operator_names.h"
 #include "torch/overload.h"
@@ -140,19 +141,12 @@ class Binding {
   bool assign_keyword(const OperatorArgument& argument) {
     const auto& parameters = schema_.arguments();
     for (size_t p = 0; p < parameters.size(); ++p) {
-      if (!same_name(parameters[p].name(), argument.keyword)) continue;
+      if (!frontend::names_parameter(argument.keyword, parameters[p].name())) continue;
       if (assigned_[p] != nullptr || !fits(argument, parameters[p])) return false;
       assigned_[p] = &argument;
       return true;
     }
     return false;
-  }
-
-  /// Python's callables also take numpy's names.
-  static bool same_name(const std::string& parameter, const std::string& keyword) {
-    return parameter == keyword || (parameter == "self" && keyword == "input") ||
-           (parameter == "dim" && keyword == "axis") ||
-           (parameter == "keepdim" && keyword == "keepdims");
   }
 
   bool gather(std::span<const OperatorArgument> arguments, size_t first, size_t parameter) {
@@ -518,6 +512,11 @@ class Services final : public frontend::TorchServices {
     return all.contains(name.substr(0, name.find('.')));
   }
 
+  bool takes_number(std::string_view name, size_t position,
+                    std::string_view keyword) const override {
+    return torch::takes_number(name, position, keyword);
+  }
+
   std::string grad_fn_name(const frontend::ProducingCall& call) const override {
     return torch::grad_fn_name(call);
   }
@@ -537,7 +536,8 @@ class Services final : public frontend::TorchServices {
   }
 
  private:
-  /// The overload that fits without turning numbers into tensors, else one that fits with that.
+  /// The overload that fits without turning numbers into tensors, else one that fits with that, of
+  /// those operators for which torch does it.
   static std::optional<ResolvedOperator> find(const std::string& name,
                                               std::span<const OperatorArgument> arguments,
                                               WhyUnresolved& why) {
@@ -546,6 +546,7 @@ class Services final : public frontend::TorchServices {
     const auto& operators =
         ::torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name.substr(0, dot)));
     for (const bool wrap : {false, true}) {
+      if (wrap && !allows_numbers_as_tensors(name)) break;
       for (const auto& candidate : operators) {
         const FunctionSchema& schema = candidate->schema();
         if (!overload.empty() &&

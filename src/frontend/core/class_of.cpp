@@ -58,6 +58,17 @@ PyTypeObject* class_of(const Value& value) {
   }
 }
 
+bool is_list_or_tuple(const Value& value) {
+  PyTypeObject* const type = class_of(value);
+  return type != nullptr &&
+         (PyType_IsSubtype(type, &PyList_Type) != 0 || PyType_IsSubtype(type, &PyTuple_Type) != 0);
+}
+
+bool is_dict_view(const Value& value) {
+  const auto* sequence = as<Sequence>(value);
+  return sequence != nullptr && sequence->viewed != nullptr;
+}
+
 Value type_of(Interpreter& interpreter, const Value& value) {
   PyTypeObject* type = class_of(value);
   if (type == nullptr) interpreter.refuse(ReasonCode::expression, "the type of such a value");

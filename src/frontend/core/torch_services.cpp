@@ -9,6 +9,12 @@ namespace {
 TorchServices* current = nullptr;
 }  // namespace
 
+bool names_parameter(std::string_view keyword, std::string_view parameter) {
+  return keyword == parameter || (parameter == "self" && keyword == "input") ||
+         (parameter == "dim" && keyword == "axis") ||
+         (parameter == "keepdim" && keyword == "keepdims");
+}
+
 TorchServices& torch_services() {
   TORCHJANUS_CHECK(current != nullptr, "torch_services: not set");
   return *current;

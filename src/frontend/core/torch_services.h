@@ -113,6 +113,12 @@ class TorchServices {
   /// calls one by one: a mode that is on is on for them.
   virtual bool is_composite(std::string_view name) const = 0;
 
+  /// Whether the binding of that operator takes a number at this position or, unless it is empty,
+  /// by this keyword: an overload has something else than a tensor there, or a number stands for
+  /// one.
+  virtual bool takes_number(std::string_view name, size_t position,
+                            std::string_view keyword) const = 0;
+
   /// Finds the overload of `name` that torch would choose and what it gives. Nullopt with
   /// `why_not` filled if there is none, or if the result shapes can't be expressed.
   virtual std::optional<ResolvedOperator> resolve(std::string_view name,
@@ -123,6 +129,9 @@ class TorchServices {
   /// can't be tried on tensors without data.
   virtual std::string grad_fn_name(const ProducingCall& call) const = 0;
 };
+
+/// Whether Python's callables take the keyword for the parameter: some go by numpy's names, too.
+bool names_parameter(std::string_view keyword, std::string_view parameter);
 
 /// Set once by torch/ at start-up.
 TorchServices& torch_services();

@@ -194,6 +194,21 @@ void assume_meaning(Interpreter& interpreter, const Known& known) {
                      Object::borrow(syntax::original_code(PyFunction_GET_CODE(object))));
 }
 
+/// A method written in C raises if it is called of an object of another class: Tensor.add(2.0, x).
+void expect_own_receiver(Interpreter& interpreter, PyObject* object,
+                         const CallArguments& arguments) {
+  const bool is_method =
+      Py_IS_TYPE(object, &PyMethodDescr_Type) || Py_IS_TYPE(object, &PyWrapperDescr_Type);
+  if (!is_method || arguments.positional.empty()) return;
+  const Value& receiver = arguments.positional[0];
+  expect_narrowed(receiver);
+  PyTypeObject* const type = class_of(receiver);
+  PyTypeObject* const own = PyDescr_TYPE(object);
+  if (type != nullptr && PyType_IsSubtype(type, own) == 0)
+    interpreter.refuse(ReasonCode::would_raise,
+                       cat("TypeError: a method of ", own->tp_name, " of another object"));
+}
+
 Value call_known(Interpreter& interpreter, const Value& callee, const CallArguments& arguments) {
   const auto& known = *as<Known>(callee);
   PyObject* object = known.object.get();
@@ -203,6 +218,7 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
           return call(interpreter, callee, given);
         }))
       return both;
+  expect_own_receiver(interpreter, object, arguments);
   if (Handler handler = special_handler(object)) {
     expect_narrowed(arguments);
     assume_meaning(interpreter, known);

@@ -14,6 +14,7 @@
 #include "frontend/tensors/opaque.h"
 #include "frontend/tensors/overlap.h"
 #include "frontend/tensors/overloads.h"
+#include "frontend/tensors/refused_numbers.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
@@ -76,6 +77,7 @@ Value call_operator(Interpreter& interpreter, PyObject* callable, const CallArgu
   if (const Value* out = arguments.keyword("out"))
     if (auto tensor = shared_as<Tensor>(*out); tensor != nullptr && !PyFunction_Check(callable))
       return call_with_out(interpreter, callable, arguments, tensor);
+  refuse_numbers_for_tensors(interpreter, callable, arguments);
   if (Value result = call_on_list(interpreter, callable, arguments)) return result;
   std::string message;
   if (const OperatorForm* form = operator_form(callable))

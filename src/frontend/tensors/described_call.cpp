@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontend/core/class_of.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/tensors/tensor.h"
@@ -74,6 +75,7 @@ bool DescribedArguments::describe(const Value& value, OperatorArgument& argument
   }
   Value shadow = opened(interpreter_, value);
   if (const auto* sequence = as<Sequence>(shadow)) {
+    if (!is_list_or_tuple(shadow)) return false;
     argument.kind = OperatorArgument::Kind::sequence;
     for (const Value& element : sequence->elements) {
       OperatorArgument part;

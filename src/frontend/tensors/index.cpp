@@ -2,6 +2,7 @@
 // the other, tensors become gathers.
 #include <algorithm>
 
+#include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
@@ -34,7 +35,8 @@ std::vector<Value> index_parts(Interpreter& interpreter, const Value& key) {
   const auto* known = as<Known>(key);
   if (known != nullptr && PyTuple_CheckExact(known->object.get()))
     return elements_of(interpreter, key);
-  if (const auto* sequence = as<Sequence>(key); sequence != nullptr && !sequence->is_list)
+  if (const auto* sequence = as<Sequence>(key);
+      sequence != nullptr && !sequence->is_list && is_list_or_tuple(key))
     return sequence->elements;
   return {key};
 }
@@ -144,7 +146,8 @@ class Indexing {
       return;
     }
     if (auto tensor = shared_as<Tensor>(part)) return apply_tensor(tensor);
-    if (as<Sequence>(part) != nullptr || (object != nullptr && PyList_Check(object)))
+    if ((as<Sequence>(part) != nullptr && !is_dict_view(part)) ||
+        (object != nullptr && PyList_Check(object)))
       if (auto index = as_tensor(part)) return apply_tensor(index);
     interpreter_.refuse(ReasonCode::expression, "an index");
   }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "frontend/core/class_of.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
+#include "frontend/core/torch_services.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
@@ -75,19 +77,11 @@ bool OperatorCall::accepts_extra_positional(size_t index) {
          known_object(arguments_.positional[index]) == Py_False;
 }
 
-bool OperatorCall::same_name(std::string_view parameter, std::string_view keyword) {
-  if (parameter == keyword) return true;
-  if (parameter == "self") return keyword == "input";
-  if (parameter == "dim") return keyword == "axis";
-  if (parameter == "keepdim") return keyword == "keepdims";
-  return false;
-}
-
 bool OperatorCall::assign_keywords() {
   for (const auto& [keyword, value] : arguments_.keywords) {
     bool found = false;
     for (size_t i = 0; i < signature_.parameters.size() && !found; ++i) {
-      if (!same_name(signature_.parameters[i].name, keyword)) continue;
+      if (!names_parameter(keyword, signature_.parameters[i].name)) continue;
       if (values_[i] != nullptr) return false;
       values_[i] = value;
       found = true;
@@ -167,7 +161,8 @@ bool OperatorCall::add_tensor(const Value& value) {
     tensors.push_back(std::move(tensor));
     return true;
   }
-  if (!is_number(value)) return false;
+  // What is written in Python is for tensors, and may do more with a number before it fails.
+  if (!is_number(value) || (is_python_function_ && operands.empty())) return false;
   operands.push_back(interpreter_.graph_value(value));
   return true;
 }
@@ -176,7 +171,7 @@ bool OperatorCall::add_operand(const Parameter& parameter, const Value& value) {
   if (parameter.kind == Parameter::Kind::tensor_list) {
     Value shadow = opened(interpreter_, value);
     const auto* sequence = as<Sequence>(shadow);
-    if (sequence == nullptr) return false;
+    if (sequence == nullptr || !is_list_or_tuple(shadow)) return false;
     for (const Value& element : sequence->elements) {
       if (parameter.element_optional && is_none(element))
         operands.push_back(interpreter_.builder().none());
@@ -275,7 +270,7 @@ std::optional<AttributeValue> OperatorCall::integer_list(const Parameter& parame
   }
   Value shadow = opened(interpreter_, value);
   const auto* sequence = as<Sequence>(shadow);
-  if (sequence == nullptr) return std::nullopt;
+  if (sequence == nullptr || !is_list_or_tuple(shadow)) return std::nullopt;
   graph::Shape shape;
   for (const Value& element : sequence->elements) {
     std::optional<graph::Dim> dim = as_size(parameter, element);
@@ -291,7 +286,7 @@ std::optional<AttributeValue> OperatorCall::constant_list(const Parameter& param
                                                           const Value& value) {
   Value shadow = opened(interpreter_, value);
   const auto* sequence = as<Sequence>(shadow);
-  if (sequence == nullptr) return std::nullopt;
+  if (sequence == nullptr || !is_list_or_tuple(shadow)) return std::nullopt;
   std::vector<double> numbers;
   std::vector<bool> flags;
   for (const Value& element : sequence->elements) {

@@ -46,7 +46,6 @@ class OperatorCall {
 
   /// nn.functional's `inplace` flag may stand last: relu(x, True).
   bool accepts_extra_positional(size_t index);
-  static bool same_name(std::string_view parameter, std::string_view keyword);
   bool assign_keywords();
   bool accept_extra_keyword(const std::string& keyword, const Value& value);
 

@@ -255,6 +255,7 @@ graph::Node* drawn_in_order_of_strides(Interpreter& interpreter, OperatorCall& c
 /// that varies it is guarded that there is one.
 bool gives_its_operand(Interpreter& interpreter, const graph::OpDef& op, const OperatorCall& call) {
   if (!op.is(graph::Trait::random) || !op.is(graph::Trait::composite)) return false;
+  if (call.tensors.empty()) return false;
   if (!call.attributes.get_or<bool>("train", true) ||
       !call.attributes.get_or<bool>("training", true))
     return true;

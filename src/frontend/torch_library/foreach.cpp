@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "frontend/core/class_of.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
@@ -23,7 +24,7 @@ struct Path {
 };
 
 bool is_list(const Value& value) {
-  if (as<Sequence>(value) != nullptr) return true;
+  if (as<Sequence>(value) != nullptr) return is_list_or_tuple(value);
   const auto* known = as<Known>(value);
   return known != nullptr &&
          (PyList_CheckExact(known->object.get()) || PyTuple_CheckExact(known->object.get()));

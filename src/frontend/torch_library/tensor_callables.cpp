@@ -396,7 +396,7 @@ Value tensor_from(Interpreter& interpreter, const Value& data, graph::DType dtyp
   if (const Rolled* list = rolled(shadow))
     if (Value tensor = tensor_of_numbers(interpreter, *list, dtype)) return tensor;
   Arguments arguments;
-  if (const auto* sequence = as<Sequence>(shadow)) {
+  if (const auto* sequence = as<Sequence>(shadow); sequence != nullptr && !is_dict_view(shadow)) {
     if (sequence->elements.empty())
       return full(interpreter, {interpreter.integer(0)}, interpreter.integer(0), dtype);
     if (sequence->elements.size() > 256)
@@ -420,7 +420,7 @@ int number_rank(Interpreter& interpreter, const Value& data) {
     using Kind = graph::Type::Kind;
     return list->form.type.kind == Kind::f64 ? 2 : list->form.type.kind == Kind::i64 ? 1 : 0;
   }
-  if (const auto* sequence = as<Sequence>(shadow)) {
+  if (const auto* sequence = as<Sequence>(shadow); sequence != nullptr && !is_dict_view(shadow)) {
     int rank = sequence->elements.empty() ? 2 : 0;
     for (const Value& element : sequence->elements)
       rank = std::max(rank, number_rank(interpreter, element));
