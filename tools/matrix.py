@@ -6,11 +6,11 @@
     python3 tools/matrix.py --page                      runs nothing, writes the tables
 
 A root is a folder below --roots for each release of Debian or Ubuntu, made by debootstrap: this needs to be run as
-root, on Debian. The wheel of a Python is built on this machine (tools/wheels.py), and what its tests need beside it.
-A pair gets a new virtual environment in the root, with torch from PyPI and the wheel, and a copy of this checkout's
-files for the tests, with the wheel's package in the place of its own. What a pair showed is kept in
-docs/versions.json, of which the tables in docs/versions.md and in the README are made; so a run that was interrupted
-goes on with what is left.
+root, on Debian. The wheel of a Python is built on this machine (tools/wheels.py), for the torches of all chosen pairs
+with that Python, and what its tests need beside it. A pair gets a new virtual environment in the root, with torch from
+PyPI and the wheel, and a copy of this checkout's files for the tests, with the wheel's package in the place of its own.
+What a pair showed is kept in docs/versions.json, of which the tables in docs/versions.md and in the README are made; so
+a run that was interrupted goes on with what is left.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from pathlib import Path
 
 import wheels
 from unpacked_packages import UBUNTU, keyring
-from versions import PAIRS, TORCHES, Pair, archive_of
+from versions import PAIRS, Pair, archive_of
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PAGE = CHECKOUT / "docs" / "versions.md"
@@ -61,9 +61,11 @@ class Counts:
 class Root:
     """A system of its own, in which the wheel of a pair's Python is tested with the pair's torch."""
 
-    def __init__(self, folder: Path, pair: Pair, keep: bool = False) -> None:
-        """`keep`: the environment stays, to look into what failed."""
-        self.folder, self.pair, self.keep = folder, pair, keep
+    def __init__(
+        self, folder: Path, pair: Pair, torches: tuple[str, ...], keep: bool = False
+    ) -> None:
+        """`torches`: what the wheel is for. `keep`: the environment stays, to look into what failed."""
+        self.folder, self.pair, self.torches, self.keep = folder, pair, torches, keep
         self.checkout, self.environment = folder / "checkout", folder / "environment"
 
     def set_up(self) -> None:
@@ -122,7 +124,7 @@ class Root:
     # --- testing ----------------------------------------------------------------------------------
 
     def test(self) -> Counts:
-        self.install(wheel_of(self.pair.python))
+        self.install(wheel_of(self.pair.python, self.torches))
         if self.pair.tests == "smoke":
             return self.smoke()
         built = self.copy_built()
@@ -188,8 +190,8 @@ def bootstrap(release: str, folder: Path) -> None:
 
 
 @functools.cache
-def wheel_of(python: str) -> Path:
-    return wheels.build(python, TORCHES, CHECKOUT / "dist")
+def wheel_of(python: str, torches: tuple[str, ...]) -> Path:
+    return wheels.build(python, list(torches), CHECKOUT / "dist")
 
 
 def counted(output: str) -> Counts:
@@ -335,11 +337,13 @@ def main() -> int:
     parser.add_argument("--page", action="store_true", help="run nothing, write the tables")
     arguments = parser.parse_args()
     failed = 0
-    for pair in chosen(arguments.pairs, arguments.tests) if not arguments.page else []:
+    pairs = chosen(arguments.pairs, arguments.tests) if not arguments.page else []
+    for pair in pairs:
         if is_known(pair, kept()) and not arguments.again:
             print(f"{pair}: this commit was tried already (--again tries it once more)")
             continue
-        root = Root(arguments.roots.resolve() / pair.release, pair, arguments.keep)
+        torches = tuple(each.torch for each in pairs if each.python == pair.python)
+        root = Root(arguments.roots.resolve() / pair.release, pair, torches, arguments.keep)
         root.set_up()
         with root.mounted():
             counts = root.test()

@@ -67,6 +67,7 @@ def test_what_was_tried_is_not_tried_again(matrix, monkeypatch, tmp_path, capsys
 
     class Root(matrix.Root):
         def set_up(self):
+            assert self.torches == ("2.15.0",)
             tried.append(str(self.folder.relative_to(tmp_path)))
 
         def mounted(self):
@@ -113,7 +114,9 @@ def test_a_root_has_the_files_without_the_package(matrix, tmp_path, monkeypatch)
     listed = ["torchjanus", "tests", "removed.py"]
     subprocess.run(["git", "-C", checkout, "add", *listed], check=True)
     monkeypatch.setattr(matrix, "CHECKOUT", checkout)
-    root = matrix.Root(tmp_path / "root", matrix.Pair("3.14", "2.15.0", "sid", "smoke"))
+    root = matrix.Root(
+        tmp_path / "root", matrix.Pair("3.14", "2.15.0", "sid", "smoke"), ("2.15.0",)
+    )
     (root.checkout / "build").mkdir(parents=True)
     (checkout / "removed.py").unlink()
     root._copy_checkout()
