@@ -333,6 +333,12 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
            Py_TYPE(object)->tp_richcompare == PyBaseObject_Type.tp_richcompare ||
            PyType_Check(object);
   };
+  if (PyRange_Check(a) && PyRange_Check(b)) {
+    interpreter.assume_identity(left);
+    interpreter.assume_identity(right);
+    return interpreter.constant(
+        interpreter.must(PyObject_RichCompare(a, b, python_comparison(op))));
+  }
   const EntryObject one = entry_object_of(left_value), other = entry_object_of(right_value);
   const bool is_equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
   if (plain(a) && plain(b))

@@ -20,6 +20,7 @@
 #include "frontend/language/strings.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/container_classes.h"
+#include "frontend/objects/container_methods.h"
 #include "frontend/objects/dict_views.h"
 #include "frontend/objects/folding.h"
 #include "frontend/objects/set_methods.h"
@@ -390,6 +391,11 @@ Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
     CallArguments arguments;
     arguments.positional = {right};
     call(interpreter, attribute(interpreter, left, is_list ? "extend" : "update"), arguments);
+    return left;
+  }
+  if (const auto made = shared_as<Sequence>(left);
+      op == Operator::Mult && made != nullptr && made->is_list && !made->type) {
+    repeat_list(interpreter, made, right);
     return left;
   }
   if (Value changed = set_binary_in_place(interpreter, op, left, right)) return changed;

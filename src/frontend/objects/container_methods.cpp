@@ -68,6 +68,13 @@ Value view_method(const Frames& frames, const std::shared_ptr<Sequence>& view,
 
 }  // namespace
 
+void repeat_list(Interpreter& interpreter, const std::shared_ptr<Sequence>& list,
+                 const Value& times) {
+  const Value repeated = binary(interpreter, syntax::Operator::Mult, list, times);
+  list->elements = as<Sequence>(repeated)->elements;
+  note_list_change(interpreter, *list);
+}
+
 Value container_method(const Frames& frames, const Value& self, const std::string& name) {
   // A Counter has methods of its own for some of a dict's.
   if (PyTypeObject* type = class_of(self); is_counter(type))
@@ -150,10 +157,8 @@ Value call_list_operator(Interpreter& interpreter, const std::string& name, cons
                          const std::shared_ptr<Sequence>& list, const Value& other) {
   if (name == "__mul__" || name == "__rmul__" || name == "__imul__") {
     if (class_of(other) != &PyLong_Type) return nullptr;
-    const Value repeated = binary(interpreter, syntax::Operator::Mult, list, other);
-    if (name != "__imul__") return repeated;
-    list->elements = as<Sequence>(repeated)->elements;
-    note_list_change(interpreter, *list);
+    if (name != "__imul__") return binary(interpreter, syntax::Operator::Mult, list, other);
+    repeat_list(interpreter, list, other);
     return self;
   }
   if ((name != "__add__" && name != "__iadd__") || !comes_first(interpreter, other)) return nullptr;

@@ -14,6 +14,10 @@ Value container_method(const Frames& frames, const Value& self, const std::strin
 /// The method as the builtin class has it that the container's class derives from.
 Value builtin_method(const Frames& frames, const Value& self, const std::string& name);
 
+/// list *= times: the list itself has its elements so often.
+void repeat_list(Interpreter& interpreter, const std::shared_ptr<Sequence>& list,
+                 const Value& times);
+
 /// Calls a method of a builtin container that is given with its self (`dict.update`,
 /// `list.__getitem__`), or dict.fromkeys; null if the callable is none.
 Value call_container_function(Interpreter& interpreter, PyObject* callable,

@@ -236,10 +236,11 @@ bool compares_as_list(Interpreter& interpreter, PyTypeObject* type, CompareOpera
   return is_list_class(type) && is_of_class_in_c(type, class_entry(interpreter, type, name), name);
 }
 
-/// Whether the class, one of C's, compares with objects of any other class: an array does.
-bool compares_with_all(const PyTypeObject* type) {
+/// Whether the class, one of C's, may say something of objects of the other: Python's own classes
+/// do so of their own objects (slices, bytearrays), an array of any.
+bool compares_with(const PyTypeObject* type, const PyTypeObject* other) {
   const bool is_pythons = std::string_view(type->tp_name).find('.') == std::string_view::npos;
-  return !is_pythons && type->tp_richcompare != PyBaseObject_Type.tp_richcompare;
+  return (!is_pythons || type == other) && type->tp_richcompare != PyBaseObject_Type.tp_richcompare;
 }
 
 /// The result by the class of the left object; null: it can't compare itself with the right one.
@@ -257,7 +258,7 @@ Value compare_by_left(Interpreter& interpreter, CompareOperator op, const Value&
   // A number, text or container says nothing of objects of other classes.
   if (!is_object) return nullptr;
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) {
-    if (compares_with_all(type))
+    if (compares_with(type, class_of(right)))
       interpreter.refuse(ReasonCode::expression, "the comparison of objects");
     return nullptr;
   }

@@ -360,6 +360,7 @@ bool takes_every_number(const graph::OpDef& op, graph::DType dtype) {
 /// Eager raises if a number that replaces elements, or is an operator's parameter, does not fit the
 /// tensor's dtype (numbers among the operands of arithmetic wrap, or become infinite).
 void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) {
+  if (node.outputs.empty()) return;  // of a dimension without elements
   const graph::Type& result = node.outputs.front()->type;
   if (!result.is_tensor() || takes_every_number(*node.op, result.dtype)) return;
   const bool replaces = node.op->replaces_elements;
