@@ -262,7 +262,9 @@ std::vector<Value*> decompose_prelu(const Decompose& d) {
   const auto x = in(d, 0), weight = in(d, 1);
   const bool single = element_count(weight.shape()).is(1);
   const auto slope = single ? reshaped(weight, {}) : along(weight, 1, x.rank());
-  return {apply(op::where, apply(op::gt, x, 0), x, slope * x)};
+  const auto is_above = apply(op::gt, x, 0);
+  // What is above 0 has no part in the slope's gradient, be it infinite.
+  return {apply(op::where, is_above, x, slope * apply(op::where, is_above, 0, x))};
 }
 
 /// The sum along the operator's dimension, kept.
@@ -464,7 +466,11 @@ constinit const OpDef op::celu{
     .traits = elementwise,
     .raises = Raises::never_for_floats,
     .saves = Saves::result_in_place,
-    .infer = same_as_floating,
+    .infer = [](const Infer& infer) -> std::vector<Type> {
+      if (constant_number(infer.inputs[1]).value_or(0) == 0)
+        infer.fail("alpha is not known to be other than 0");
+      return same_as_floating(infer);
+    },
     .vjp = [](Vjp& g) { elu_gradient(g, in(g, 1), 1.0, celu_gradients_scale(g)); },
     .scalar = [](ScalarCode& k) -> Scalar {
       const Element inner = 1 / convert(raw_element(k, 1), DType::f64);

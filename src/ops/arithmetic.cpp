@@ -557,7 +557,7 @@ constinit const OpDef op::xlogy{
           const auto x = in(g, 0), y = in(g, 1), dy = dout(g);
           add_gradient(g, 0, [&] {
             const auto flat = apply(op::logical_and, apply(op::eq, x, 0), apply(op::le, y, 0));
-            return apply(op::where, flat, 0, dy * apply(op::log, y));
+            return apply(op::where, flat, 0, apply(op::xlogy, dy, y));
           });
           add_gradient(g, 1, [&] { return dy * (x / y); });
         },

@@ -312,7 +312,8 @@ struct BatchNorm {
   bool training = false;
 };
 
-std::vector<Type> infer_batch_norm(const Infer& infer, size_t running_mean, size_t running_var) {
+std::vector<Type> infer_batch_norm(const Infer& infer, size_t running_mean, size_t running_var,
+                                   size_t eps) {
   const Type& input = batch_input(infer);
   require_vectors(infer, {1, 2, 3, 4});
   const bool has_statistics = !infer.type(running_mean).is_none();
@@ -320,6 +321,8 @@ std::vector<Type> infer_batch_norm(const Infer& infer, size_t running_mean, size
     infer.fail("one of the running statistics is missing");
   const bool training = flag_attribute(infer.attributes, "training");
   if (!training && !has_statistics) infer.fail("evaluation without running statistics");
+  if (training && graph::constant_number(infer.inputs[eps]).value_or(0) <= 0)
+    infer.fail("training with an eps that is not known to be positive");
   Dim count = 1;
   for (size_t i = 0; i < input.shape.size(); ++i)
     if (i != 1) count = count * input.shape[i];
@@ -663,7 +666,7 @@ constinit const OpDef op::batch_norm{
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
     .autocast = Autocast::widened,
-    .infer = [](const Infer& infer) { return infer_batch_norm(infer, 3, 4); },
+    .infer = [](const Infer& infer) { return infer_batch_norm(infer, 3, 4, 6); },
     .decompose =
         [](const Decompose& d) {
           return decompose_batch_norm({.input = in(d, 0),
@@ -690,7 +693,7 @@ constinit const OpDef op::functional_batch_norm{
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
     .autocast = Autocast::widened,
-    .infer = [](const Infer& infer) { return infer_batch_norm(infer, 1, 2); },
+    .infer = [](const Infer& infer) { return infer_batch_norm(infer, 1, 2, 7); },
     .decompose =
         [](const Decompose& d) {
           return decompose_batch_norm({.input = in(d, 0),
@@ -771,7 +774,7 @@ constinit const OpDef op::group_norm{
     .schema =
         "(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
         "bool cudnn_enabled=True) -> Tensor",
-    .python = "group_norm nn.functional.group_norm",
+    .python = "group_norm",  // nn.functional's first counts the values of a channel
     .traits = composite,
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,

@@ -375,7 +375,7 @@ constinit const OpDef op::flatten{
     .name = "flatten",
     .doc = "Dimensions start_dim to end_dim as one.",
     .schema = "(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor",
-    .python = "flatten Tensor.flatten ravel Tensor.ravel",
+    .python = "flatten Tensor.flatten",
     .traits = composite_view,
     .sees = Sees::reshaped,
     .has_plain_gradient = true,

@@ -251,11 +251,34 @@ graph::Node* drawn_in_order_of_strides(Interpreter& interpreter, OperatorCall& c
   return op::permute(builder, {node->output()}, {{"dims", inverse_order(*order)}})->definition;
 }
 
+/// That the number compares so with the bound is guarded.
+void assume_compares(Interpreter& interpreter, const graph::OpDef& comparison, graph::Value* number,
+                     int64_t bound) {
+  graph::Builder& builder = interpreter.builder();
+  graph::Value* limit = number->type.kind == graph::Type::Kind::f64
+                            ? builder.constant(static_cast<double>(bound))
+                            : builder.constant(bound);
+  interpreter.follow(comparison(builder, {number, limit}), Object::borrow(Py_True), -1);
+}
+
+/// Eager raises where it does not lie between 0 and 1, also where nothing is dropped.
+void assume_that_it_is_a_probability(Interpreter& interpreter, graph::Value* number) {
+  if (const auto known = graph::constant_number(number)) {
+    if (!(*known >= 0 && *known <= 1))
+      interpreter.refuse(ReasonCode::would_raise,
+                         "ValueError: the probability of a dropout is not between 0 and 1");
+    return;
+  }
+  assume_compares(interpreter, op::scalar_ge, number, 0);
+  assume_compares(interpreter, op::scalar_le, number, 1);
+}
+
 /// Whether it is a dropout that drops nothing: eager gives the operand itself. Of a probability
 /// that varies it is guarded that there is one.
 bool gives_its_operand(Interpreter& interpreter, const graph::OpDef& op, const OperatorCall& call) {
   if (!op.is(graph::Trait::random) || !op.is(graph::Trait::composite)) return false;
   if (call.tensors.empty()) return false;
+  assume_that_it_is_a_probability(interpreter, call.operands[1]);
   if (!call.attributes.get_or<bool>("train", true) ||
       !call.attributes.get_or<bool>("training", true))
     return true;
@@ -279,16 +302,6 @@ std::pair<int64_t, int64_t> range_of(graph::DType dtype) {
   if (dtype == graph::DType::f16) return {-65504, 65504};
   const int bits = static_cast<int>(graph::byte_size(dtype)) * 8;
   return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
-}
-
-/// That the number compares so with the bound is guarded.
-void assume_compares(Interpreter& interpreter, const graph::OpDef& comparison, graph::Value* number,
-                     int64_t bound) {
-  graph::Builder& builder = interpreter.builder();
-  graph::Value* limit = number->type.kind == graph::Type::Kind::f64
-                            ? builder.constant(static_cast<double>(bound))
-                            : builder.constant(bound);
-  interpreter.follow(comparison(builder, {number, limit}), Object::borrow(Py_True), -1);
 }
 
 /// That it lies between the least and the largest of such a dtype is guarded.

@@ -421,6 +421,9 @@ std::vector<Value> gradient_tensors(Interpreter& interpreter, const Outputs& out
   std::vector<std::shared_ptr<Tensor>> leaves;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (reached[i]) leaves.push_back(shared_as<Tensor>(inputs[i]));
+  const std::set<graph::Value*> different(gradients.begin(), gradients.end());
+  if (different.size() != gradients.size())
+    interpreter.refuse(ReasonCode::autograd, "equal gradients, which may be one tensor");
   in_any_order(interpreter, leaves, [&] {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (reached[i]) {

@@ -260,10 +260,28 @@ class Application {
     return function == before || function == behind;
   }
 
+  std::vector<bool> which_are_tensors() const {
+    std::vector<bool> found;
+    for (const Value& argument : arguments_) found.push_back(as<Tensor>(argument) != nullptr);
+    return found;
+  }
+
+  /// Refuses what eager would: there has to be a gradient for each argument, None for those that
+  /// are no tensors, and no more than None behind.
+  static void expect_gradients(Interpreter& interpreter, const std::vector<Value>& given,
+                               const std::vector<bool>& are_tensors) {
+    if (given.size() < are_tensors.size())
+      interpreter.refuse(ReasonCode::would_raise, "RuntimeError: too few gradients");
+    for (size_t i = 0; i < given.size(); ++i)
+      if (!(i < are_tensors.size() && are_tensors[i]) && !is_none(given[i]))
+        interpreter.refuse(ReasonCode::would_raise,
+                           "RuntimeError: a gradient of what is no tensor");
+  }
+
   void add_record() {
     if (record_.outputs.empty()) return;
     record_.backward = [function = function_, context = context_, positions = positions_,
-                        outputs = record_.outputs, count = arguments_.size(),
+                        outputs = record_.outputs, are_tensors = which_are_tensors(),
                         is_hook = stands_for_hook()](Interpreter& interpreter,
                                                      const std::vector<Value>& gradients) {
       context->check_saved(interpreter);
@@ -278,6 +296,9 @@ class Application {
                                  op::zeros_like(interpreter.builder(), {outputs[next]}), false);
         if (!differentiable && context->materializes())
           interpreter.refuse(ReasonCode::autograd, "zeros for an output without a gradient");
+        // It may be the caller's own tensor, or one element seen many times.
+        if (auto* tensor = gradient == nullptr ? nullptr : as<Tensor>(gradient))
+          tensor->uncertain_alias = true;
         arguments.positional.push_back(gradient != nullptr ? gradient : interpreter.none());
         next += differentiable ? 1 : 0;
       }
@@ -288,9 +309,8 @@ class Application {
       const auto* tuple = as<Sequence>(result);
       std::vector<Value> given = {result};
       if (tuple != nullptr && !tuple->is_list) given = tuple->elements;
-      if (given.size() < count)
-        interpreter.refuse(ReasonCode::would_raise, "RuntimeError: too few gradients");
-      given.resize(count);
+      expect_gradients(interpreter, given, are_tensors);
+      given.resize(are_tensors.size());
       return given;
     };
     interpreter_.custom_gradients.push_back(std::move(record_));

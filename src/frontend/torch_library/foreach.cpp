@@ -88,7 +88,7 @@ Value call_each(Interpreter& interpreter, const CallArguments& arguments) {
     results.push_back(
         call(interpreter, interpreter.constant_borrowed(imported(function.text)), each));
   }
-  return in_place ? make_list(std::move(results)) : make_tuple(std::move(results));
+  return in_place ? arguments.positional[0] : make_tuple(std::move(results));
 }
 
 template <Path function>

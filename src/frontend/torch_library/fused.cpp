@@ -42,7 +42,19 @@ class Update {
       for (size_t i = 0; i < list.size(); ++i)
         if (!lies_as(list[i], lists_[0][i])) return false;
     }
+    for (const std::vector<Value>& list : lists_)
+      for (const Value& each : list) versions_.push_back(as<Tensor>(each)->version);
     return true;
+  }
+
+  /// Eager's kernels count none of their writes.
+  void hide_writes() {
+    auto before = versions_.begin();
+    for (const std::vector<Value>& list : lists_)
+      for (const Value& each : list) {
+        auto& tensor = *as<Tensor>(each);
+        tensor.silent_writes += tensor.version - *before++;
+      }
   }
 
   size_t count() const { return lists_[0].size(); }
@@ -115,6 +127,7 @@ class Update {
   Interpreter& interpreter_;
   const CallArguments& arguments_;
   std::vector<std::vector<Value>> lists_;
+  std::vector<uint32_t> versions_;  ///< of all of them, before the update
 };
 
 enum class Decay { in_gradient, apart };
@@ -153,6 +166,7 @@ Value call_adam(Interpreter& interpreter, const CallArguments& arguments) {
     const Value denominator = update.call_torch("torch.add", {scaled, update.option("eps")});
     update.step(parameter, average, denominator, update.negative(length));
   }
+  update.hide_writes();
   return interpreter.none();
 }
 
@@ -176,6 +190,7 @@ Value call_sgd(Interpreter& interpreter, const CallArguments& arguments) {
     }
     update.add(update.tensor(0, i), gradient, update.negative(update.option("lr")));
   }
+  update.hide_writes();
   return interpreter.none();
 }
 
@@ -198,6 +213,7 @@ Value call_adagrad(Interpreter& interpreter, const CallArguments& arguments) {
         update.call_torch("torch.add", {update.root(squares), update.option("eps")});
     update.step(update.tensor(0, i), gradient, denominator, update.negative(rate));
   }
+  update.hide_writes();
   return interpreter.none();
 }
 

@@ -502,7 +502,19 @@ constexpr const char* kZeros = "zeros";
 constexpr const char* kZerosLike = "zeros_like";
 constexpr const char* kNewZeros = "Tensor.new_zeros";
 
-Value call_cpu(Interpreter&, const Arguments& arguments) { return self_of(arguments); }
+Value call_cpu(Interpreter&, const Arguments& arguments) {
+  const bool is_alone = arguments.positional.size() == 1 && arguments.keywords.empty();
+  return is_alone ? self_of(arguments) : nullptr;
+}
+
+/// A view of all elements in a row, of a copy if they don't lie so.
+Value call_ravel(Interpreter& interpreter, const Arguments& arguments) {
+  const auto self = self_of(arguments);
+  if (self == nullptr || arguments.positional.size() + arguments.keywords.size() != 1)
+    return nullptr;
+  const auto in_order = tensor_by(interpreter, "Tensor.contiguous", {self});
+  return tensor_by(interpreter, "Tensor.view", {in_order, interpreter.integer(-1)});
+}
 
 Value call_getitem(Interpreter& interpreter, const Arguments& arguments) {
   auto self = self_of(arguments);
@@ -673,6 +685,8 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.Tensor.allclose", call_allclose},
       {"torch.allclose", call_allclose},
       {"torch.Tensor.cpu", call_cpu},
+      {"torch.Tensor.ravel", call_ravel},
+      {"torch.ravel", call_ravel},
       {"torch.Tensor.t_", call_view_in_place<&kT>},
       {"torch.Tensor.transpose_", call_view_in_place<&kTranspose>},
       {"torch.Tensor.swapaxes_", call_view_in_place<&kTranspose>},
