@@ -3,6 +3,7 @@
 #include "frontend/tensors/tensor.h"
 
 #include <algorithm>
+#include <limits>
 #include <ranges>
 
 #include "frontend/core/operations.h"
@@ -142,6 +143,22 @@ graph::Value* scatter(Interpreter& interpreter, const Tensor& tensor, graph::Val
 
 }  // namespace
 
+namespace {
+
+/// Whether it is a view of a leaf that requires a gradient, linked to it by autograd. Autograd sees
+/// no write to such memory: it changes what the view holds, not where its gradient goes.
+bool is_linked_to_leaf(const Tensor& view) {
+  if (!view.requires_grad || view.is_leaf) return false;
+  for (const Tensor* step = view.base.get(); step != nullptr; step = step->base.get())
+    if (step->requires_grad && step->is_leaf) return true;
+  return false;
+}
+
+/// So that the next read takes a view again.
+constexpr uint32_t kNeverSeen = std::numeric_limits<uint32_t>::max();
+
+}  // namespace
+
 void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
   if (tensor.source != nullptr) ++interpreter.outside_writes;
   if (tensor.uncertain_alias || has_live_alias(tensor))
@@ -156,7 +173,7 @@ void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
     // A leaf is only written where autograd does not see it: what stays of it is the leaf anew.
     if (base.is_leaf && base.requires_grad) whole = op::detach(interpreter.builder(), {whole});
     write(interpreter, base, whole);
-    tensor.seen_version = base.version;
+    tensor.seen_version = is_linked_to_leaf(tensor) ? kNeverSeen : base.version;
   } else {
     tensor.written = true;
   }
