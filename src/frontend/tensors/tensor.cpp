@@ -229,6 +229,10 @@ void name_after_write(Tensor& tensor, Tensor& root) {
 void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                    graph::Value* contents, bool tracked) {
   Tensor& root = root_of(*tensor);
+  if (tracked && interpreter.modes.grad_enabled &&
+      !graph::is_differentiable(tensor->value->type.dtype))
+    interpreter.refuse(ReasonCode::autograd,
+                       "an in-place write with a gradient to integers or flags");
   const bool is_detached = is_detached_alias(*tensor);
   if (tracked && interpreter.modes.grad_enabled && is_detached && !is_untracked_alias(*tensor))
     interpreter.refuse(ReasonCode::autograd, "an in-place write with a gradient after detach()");
