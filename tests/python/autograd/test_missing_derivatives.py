@@ -1,6 +1,7 @@
 """Operands for which eager has no derivative, or to which it gives no gradient."""
 
 import pytest
+from backward_outside import backward_outside
 from differential import Program, differential
 from torch.nn import functional as F
 
@@ -45,3 +46,15 @@ def test_operands_that_get_no_gradient():
         return loss.detach(), sign.grad is None
 
     return Program(step, [(torch.randn(6, 4),) for _ in range(6)], watch=[w, sign])
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8, torch.bool])
+@differential(graphs=1, tolerance=1e-14)
+def test_exponent_of_integers(dtype):
+    """The logarithm of the base has the precision of the result."""
+
+    def step(base, w):
+        return base**w
+
+    base = torch.arange(1, 5).to(dtype)
+    return backward_outside(step, [(base, torch.rand(4).requires_grad_()) for _ in range(6)])
