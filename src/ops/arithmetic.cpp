@@ -474,7 +474,7 @@ constinit const OpDef op::pow{
     .python = "pow Tensor.pow",
     .traits = elementwise,
     .raises = Raises::never_for_floats,
-    .saves = Saves::values,
+    .saves = Saves::result,
     .infer =
         [](const Infer& infer) {
           tensor_type(infer, 0);

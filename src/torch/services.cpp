@@ -26,6 +26,7 @@
 #include "torch/parts.h"
 #include "torch/random_state.h"
 #include "torch/resolved_memo.h"
+#include "torch/saved_results.h"
 #include "torch/shape_fit.h"
 #include "torch/tensor.h"
 
@@ -782,6 +783,7 @@ class Services final : public frontend::TorchServices {
     }
     result.without_gradient = without_gradient(last, trial, result.operands);
     for (size_t i = 0; i < last.tensors.size(); ++i) {
+    result.is_saved.push_back(result.alias_of.back() < 0 && is_saved_result(tensor));
       if (auto problem = add_tensor(i, schema, trial, fit, outcomes, result)) {
         why = *std::move(problem);
         return std::nullopt;
@@ -818,7 +820,10 @@ class Services final : public frontend::TorchServices {
     if (results.empty() || watched.empty()) return missing;
     const python::WithoutLock unlocked;  // the engine refuses to be called with the lock
     try {
-      const auto gradients = ::torch::autograd::grad(results, watched, seeds, false, false, true);
+      result.is_saved.push_back(false);
+      const auto gradients = ::torch::autograd::grad(results, watched, seeds, /*retain_graph=*/true,
+                                                     /*create_graph=*/false,
+                                                     /*allow_unused=*/true);
       for (size_t i = 0; i < places.size(); ++i)
         if (!gradients[i].defined()) missing.insert(places[i]);
     } catch (const std::exception&) {

@@ -66,6 +66,8 @@ struct ResolvedOperator {
   std::vector<bool> differentiable;
   std::vector<std::string> grad_fn_names;
   std::vector<int> alias_of;
+  /// By result: whether autograd keeps it as it came out, and raises if it is written before.
+  std::vector<bool> is_saved;
   /// By result: the argument that the result is itself, the very same tensor; else null.
   std::vector<const OperatorArgument*> same_as;
   /// Operands, by index, that autograd gives no gradient whatever the data.

@@ -154,6 +154,8 @@ Value write_opaque(Interpreter& interpreter, PyObject* callable, const CallArgum
   write_in_place(interpreter, self, node, node.output(), any_tracked);
   self->producer = Producer::named(name.substr(name.find(':') + 2));
   self->produced_by = std::move(produced_by);
+  if (std::ranges::find(resolved.is_saved, true) != resolved.is_saved.end())
+    resolved.attributes.set("_saves_results", resolved.is_saved);
   return self;
 }
 

@@ -182,6 +182,106 @@ def numbers():
     return torch.rand(4).add(0.5).requires_grad_()
 
 
+def cumprod(w):
+    return w.cumprod(0)
+
+
+def hypot(w):
+    return torch.hypot(w, w.detach() + 1)
+
+
+def norm(w):
+    return w.norm()
+
+
+def norm_of_rows(w):
+    return torch.linalg.vector_norm(w.view(2, 2), 3, dim=1)
+
+
+def deviation(w):
+    return w.std()
+
+
+def deviation_of_rows(w):
+    return w.view(2, 2).std(1)
+
+
+def logcumsumexp(w):
+    return torch.logcumsumexp(w, 0)
+
+
+def cdist(w):
+    return torch.cdist(w[None], w.detach()[None] + 1)
+
+
+def dist(w):
+    return torch.dist(w, w.detach() + 1)
+
+
+def integer_powers(w):
+    return w ** torch.arange(4)
+
+
+def determinant(w):
+    return torch.linalg.det(w.view(2, 2))
+
+
+def lgamma(w):
+    return w.lgamma()
+
+
+def cummax(w):
+    return w.cummax(0)[0]
+
+
+def variance(w):
+    return w.var()
+
+
+def number_power(w):
+    return w**2
+
+
+def matrix_exponential(w):
+    return torch.matrix_exp(w.view(2, 2))
+
+
+SAVED = [
+    cumprod,
+    hypot,
+    norm,
+    norm_of_rows,
+    deviation,
+    deviation_of_rows,
+    logcumsumexp,
+    cdist,
+    dist,
+]
+SAVED += [integer_powers, determinant]
+NOT_SAVED = [lgamma, cummax, variance, number_power, matrix_exponential]
+
+
+def zeroed_result(operator):
+    def step(w):
+        y = operator(w)
+        y.zero_()
+        return y.sum()
+
+    return backward_outside(step, [(numbers(),) for _ in range(6)])
+
+
+@pytest.mark.parametrize("operator", SAVED)
+@differential(reasons=["autograd"])
+def test_result_that_the_gradient_needs(operator):
+    return zeroed_result(operator)
+
+
+@pytest.mark.parametrize("operator", NOT_SAVED)
+@differential(graphs=1)
+def test_result_that_the_gradient_does_not_need(operator):
+    return zeroed_result(operator)
+
+
 def written_element(target, w):
     target[0] = w[0]
 
