@@ -72,6 +72,8 @@ struct ResolvedOperator {
   std::vector<const OperatorArgument*> same_as;
   /// Operands, by index, that autograd gives no gradient whatever the data.
   std::set<size_t> without_gradient;
+  /// Of numbers that differ from run to run: if one is 0, other operands get none either.
+  bool zero_ends_gradient = false;
   bool mutates = false;  ///< writes to an argument: no `opaque` node can be made of it
   bool random = false;   ///< draws from the default generator
 };
