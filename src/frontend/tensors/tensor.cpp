@@ -171,7 +171,9 @@ void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
     Tensor& base = *tensor.base;
     graph::Value* whole = scatter(interpreter, tensor, read(interpreter, base), contents);
     // A leaf is only written where autograd does not see it: what stays of it is the leaf anew.
-    if (base.is_leaf && base.requires_grad) whole = op::detach(interpreter.builder(), {whole});
+    // What a leaf was detached from is no leaf, even if it holds the same.
+    if ((base.is_leaf && base.requires_grad) || (tensor.requires_grad && !base.requires_grad))
+      whole = op::detach(interpreter.builder(), {whole});
     write(interpreter, base, whole);
     tensor.seen_version = is_linked_to_leaf(tensor) ? kNeverSeen : base.version;
   } else {

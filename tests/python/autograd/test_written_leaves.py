@@ -96,6 +96,22 @@ def test_written_in_a_loop():
     return Program(step, leaves())
 
 
+@differential(hits=3, graphs=1)
+def test_leaf_that_was_detached():
+    """What it was detached from holds the same, and has no gradient."""
+
+    def step(x):
+        w = x * 2
+        leaf = w.detach().requires_grad_()
+        p = leaf[0:2]
+        with torch.no_grad():
+            p.add_(1)
+        (p * p * w[0]).sum().backward()
+        return leaf.grad, w
+
+    return Program(step, [(torch.randn(4),) for _ in range(6)])
+
+
 @differential(reasons=["autograd"])
 def test_gradient_due_outside():
     def step(w):
