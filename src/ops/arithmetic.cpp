@@ -206,7 +206,8 @@ void power_gradient_of_base(Vjp& g) {
 void power_gradient_of_exponent(Vjp& g) {
   add_gradient(g, 1, [&] {
     const auto base = in(g, 0), exponent = in(g, 1), dy = dout(g), y = out(g);
-    const auto bases = base.type().is_tensor() ? base : zeros_of(exponent) + base;
+    // As the power is computed: the logarithm of integers would be taken in float32.
+    const auto bases = base.type().is_tensor() ? cast(base, y.dtype()) : zeros_of(exponent) + base;
     // At base 0 the slope for non-negative exponents is 0, not NaN.
     const auto flat = apply(op::logical_and, apply(op::eq, bases, 0), apply(op::ge, exponent, 0));
     return apply(op::where, flat, 0, dy * (y * apply(op::log, bases)));
@@ -473,7 +474,7 @@ constinit const OpDef op::pow{
     .python = "pow Tensor.pow",
     .traits = elementwise,
     .raises = Raises::never_for_floats,
-    .saves = Saves::values,
+    .saves = Saves::result,
     .infer =
         [](const Infer& infer) {
           tensor_type(infer, 0);

@@ -700,7 +700,7 @@ constinit const OpDef op::std_all{
     .traits = composite,
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
-    .saves = Saves::values,
+    .saves = Saves::result,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       return {Type::tensor(floating_tensor(infer, 0).dtype, {})};
     },
@@ -730,7 +730,7 @@ constinit const OpDef op::std_unbiased{
     .traits = composite,
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
-    .saves = Saves::values,
+    .saves = Saves::result,
     .infer = [](const Infer& infer) { return reduced(infer, floating_tensor(infer, 0).dtype); },
     .decompose = [](const Decompose& d) { return decompose_unbiased(d, op::std); },
 };
@@ -852,7 +852,7 @@ constinit const OpDef op::norm{
     .traits = composite,
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
-    .saves = Saves::values,
+    .saves = Saves::result,
     .infer =
         [](const Infer& infer) {
           if (!infer.type(1).is_none() && !constant_number(infer.inputs[1]))

@@ -50,8 +50,8 @@ namespace {
 
 /// How the gradient of some results is computed: through all that the run computed, up to what it
 /// was given; or, where other results lie on the way, only up to those, which hand it on. The
-/// latter only where somebody looks at the gradient of one of them, as what both ways need of the
-/// run would be computed twice.
+/// latter only where somebody looks at the gradient of one of them, or another gradient comes to
+/// it, as what both ways need of the run would be computed twice.
 struct Ways {
   std::shared_ptr<GradientGraph> whole;
   std::shared_ptr<GradientGraph> apart;  ///< null: no result lies on the way
@@ -140,9 +140,9 @@ class GraphBackward final : public autograd::Node {
     const auto python = lock_python();
     const OrdinaryExecution execution;  // gradients may be pending, and the run's operators may not
     const std::vector<bool> given = complete(gradients);
-    const Way& way = cuts_are_looked_at() ? apart_ : whole_;
+    const Way& way = goes_apart() ? apart_ : whole_;
     if (is_divided_) return apply_first_part(gradients, given);
-    variable_list made = apply_whole(way, gradients);
+    variable_list made = apply_whole(way, gradients, given);
     const std::vector<bool> is_reached = reached_from(way, given);
     for (size_t i = 0; i < made.size(); ++i)
       if (!is_reached[i]) made[i] = at::Tensor();
@@ -189,18 +189,53 @@ class GraphBackward final : public autograd::Node {
             &apart_.results_kept, &read_,        &inputs_,      &cells_};
   }
 
-  bool cuts_are_looked_at() const {
+  bool goes_apart() const {
     if (!apart_.graph) return false;
-    for (size_t i = num_outputs() - apart_.graph->cuts().size(); i < num_outputs(); ++i)
-      if (next_edge(i).is_valid() && is_looked_at(next_edge(i))) return true;
-    return false;
+    return adds_up() || std::ranges::any_of(cuts(), [](const Edge& cut) {
+             return cut.is_valid() && is_looked_at(cut);
+           });
   }
 
-  variable_list apply_whole(const Way& way, const variable_list& gradients) {
-    if (const auto level = batch_level(gradients)) return apply_batched(way, gradients, *level);
-    return !c10::GradMode::is_enabled()         ? run_backward(way, gradients)
+  /// The edges to results that lie on the way.
+  std::span<const Edge> cuts() const {
+    return std::span(next_edges()).last(apart_.graph ? apart_.graph->cuts().size() : 0);
+  }
+
+  /// Whether the backward() at hand brings a gradient to a result on the way from elsewhere too, as
+  /// from another such node that goes apart. Eager adds the two before it goes on from there: each
+  /// by itself, an infinite slope would meet a gradient of 0.
+  bool adds_up() const {
+    const auto* const nodes = autograd::get_current_graph_task_nodes_in_graph();
+    if (nodes == nullptr) return false;
+    std::set<const autograd::Node*> due;
+    std::vector<const GraphBackward*> whole;
+    for (const autograd::Node* node : *nodes) {
+      const auto* const own = dynamic_cast<const GraphBackward*>(node);
+      if (own != nullptr) whole.push_back(own);
+      if (own == nullptr)
+        for (const Edge& edge : node->next_edges()) due.insert(edge.function.get());
+    }
+    const auto is_due = [&](const Edge& edge) {
+      return edge.is_valid() && due.contains(edge.function.get());
+    };
+    while (true) {
+      const auto found = std::ranges::find_if(whole, [&](const GraphBackward* node) {
+        return std::ranges::any_of(node->cuts(), is_due);
+      });
+      if (found == whole.end()) return false;
+      if (*found == this) return true;
+      for (const Edge& edge : (*found)->cuts()) due.insert(edge.function.get());
+      whole.erase(found);
+    }
+  }
+
+  variable_list apply_whole(const Way& way, const variable_list& gradients,
+                            const std::vector<bool>& given) {
+    if (const auto level = batch_level(gradients))
+      return apply_batched(way, gradients, given, *level);
+    return !c10::GradMode::is_enabled()         ? run_backward(way, gradients, given)
            : way.graph->recomputed() != nullptr ? apply_differentiably(way, gradients)
-                                                : apply_once(way, gradients);
+                                                : apply_once(way, gradients, given);
   }
 
   /// Of batched gradients, as `torch.autograd.grad(is_grads_batched=True)` gives them.
@@ -217,7 +252,8 @@ class GraphBackward final : public autograd::Node {
   }
 
   /// One sample after the other.
-  variable_list apply_batched(const Way& way, const variable_list& gradients, int64_t level) {
+  variable_list apply_batched(const Way& way, const variable_list& gradients,
+                              const std::vector<bool>& given, int64_t level) {
     const auto sample = [](const at::Tensor& gradient, int64_t number) {
       const auto* batched = at::maybeGetBatchedImpl(gradient);
       if (batched == nullptr) return gradient;
@@ -230,7 +266,7 @@ class GraphBackward final : public autograd::Node {
     for (int64_t number = 0; number < count; ++number) {
       variable_list own;
       for (const at::Tensor& gradient : gradients) own.push_back(sample(gradient, number));
-      const variable_list made = apply_whole(way, own);
+      const variable_list made = apply_whole(way, own, given);
       for (size_t i = 0; i < made.size(); ++i)
         if (made[i].defined()) by_target[i].push_back(made[i]);
     }
@@ -249,7 +285,7 @@ class GraphBackward final : public autograd::Node {
     handed->is_reached = reached_from(whole_, given);
     handed->is_complete = c10::GradMode::is_enabled() || batch_level(gradients).has_value();
     if (handed->is_complete) {
-      handed->gradients = apply_whole(whole_, gradients);
+      handed->gradients = apply_whole(whole_, gradients, given);
     } else {
       handed->gradients.resize(wanted_.size());
       handed->values.resize(whole_.saved.size());
@@ -333,10 +369,11 @@ class GraphBackward final : public autograd::Node {
     return tensors;
   }
 
-  variable_list run_backward(const Way& way, const variable_list& gradients) {
+  variable_list run_backward(const Way& way, const variable_list& gradients,
+                             const std::vector<bool>& given) {
     std::vector<Slot> inputs = unpacked(way.saved);
     add(inputs, gradients);
-    execute::Program& program = way.graph->backward();
+    execute::Program& program = way.graph->backward(given);
     std::vector<Slot> results(program.graph().results().size());
     run(program, inputs, {}, results);
     return taken(way, results);
@@ -373,12 +410,13 @@ class GraphBackward final : public autograd::Node {
 
   /// create_graph where that can't be had: gradients that can't be differentiated. Who
   /// only asks for them, as some do of all, has them.
-  variable_list apply_once(const Way& way, const variable_list& gradients) {
+  variable_list apply_once(const Way& way, const variable_list& gradients,
+                           const std::vector<bool>& given) {
     autograd::edge_list edges = next_edges();
     for (const at::Tensor& gradient : gradients)
       if (gradient.requires_grad()) edges.push_back(autograd::impl::gradient_edge(gradient));
     const c10::AutoGradMode without_gradients(false);
-    variable_list made = run_backward(way, gradients);
+    variable_list made = run_backward(way, gradients, given);
     const auto end = make_node<SecondBackward>(std::move(edges));
     for (at::Tensor& each : made)
       if (each.defined()) {

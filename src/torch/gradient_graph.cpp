@@ -14,6 +14,7 @@
 #include "ops/promotion.h"
 #include "ops/python.h"
 #include "passes/cleanup/common_subexpressions.h"
+#include "passes/gradient/absent_gradients.h"
 #include "passes/gradient/differentiate.h"
 #include "passes/gradient/reachable.h"
 #include "passes/gradient/split_gradient.h"
@@ -208,11 +209,13 @@ void GradientGraph::return_unrepeatable() {
   }
 }
 
-execute::Program& GradientGraph::backward() {
+execute::Program& GradientGraph::backward(const std::vector<bool>& given) {
   const std::lock_guard lock(mutex_);
   const ops::DefaultDtype scope(default_dtype_);
-  if (!backward_) backward_ = compiled(passes::copied(*backward_graph_), nullptr);
-  return *backward_;
+  std::unique_ptr<execute::Program>& program = backward_[given];
+  if (!program)
+    program = compiled(passes::without_absent_gradients(*backward_graph_, given), nullptr);
+  return *program;
 }
 
 /// What backward saves may be a leaf itself.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -76,7 +77,8 @@ class GradientGraph {
 
   /// Takes the saved values, then one gradient for each differentiable result; gives the gradients
   /// of the differentiable inputs, then cells, then cuts.
-  execute::Program& backward();
+  /// `given`: to which results a gradient comes; the others' are not looked at.
+  execute::Program& backward(const std::vector<bool>& given);
 
   /// Divides the backward run (passes/gradient/divide_backward.h) as it is asked for first.
   /// `order`: in which eager completes the gradients; `leaves`: which of them are accumulated;
@@ -135,7 +137,8 @@ class GradientGraph {
   std::vector<size_t> saved_results_;
   std::vector<std::vector<bool>> reaches_;  ///< by result, by target
   std::mutex mutex_;
-  std::unique_ptr<execute::Program> backward_, program_;
+  std::map<std::vector<bool>, std::unique_ptr<execute::Program>> backward_;  ///< by what is given
+  std::unique_ptr<execute::Program> program_;
   /// For each input of the backward run the target whose memory it is.
   std::vector<std::optional<size_t>> leaf_of_input_;
   bool knows_leaves_ = true;  ///< no other input may lie in a target's memory

@@ -26,6 +26,7 @@
 #include "torch/parts.h"
 #include "torch/random_state.h"
 #include "torch/resolved_memo.h"
+#include "torch/saved_results.h"
 #include "torch/shape_fit.h"
 #include "torch/tensor.h"
 
@@ -232,6 +233,12 @@ class Binding {
   Binding& operator=(const Binding&) = delete;
 };
 
+/// Whether it is a number that differs from run to run.
+bool varies(const OperatorArgument& argument) {
+  return argument.kind == Kind::number ||
+         (argument.kind == Kind::dimension && !argument.dim.is_constant());
+}
+
 /// Whether the argument holds something that varies from call to call.
 bool is_operand(const OperatorArgument& argument) {
   if (argument.kind == Kind::tensor || argument.kind == Kind::number) return true;
@@ -363,7 +370,7 @@ class Trial {
       stack.push_back(argument == nullptr ? *parameters[p].default_value()
                                           : value_of(*argument, parameters[p]));
     }
-    const c10::AutoGradMode with_gradients(true);
+    const c10::AutoGradMode with_gradients(!is_factory());
     overload_.callBoxed(&stack);
     Outcome outcome;
     outcome.tuple = overload_.schema().returns().size() > 1;
@@ -383,7 +390,7 @@ class Trial {
     return outcome;
   }
 
-  /// What ints that vary are, and floats about.
+  /// What ints that vary are, and floats about; if it is 0, both exactly, as are dimensions.
   void use_number(int64_t number) { number_ = number; }
 
   /// The tensor made for an argument in the last run.
@@ -393,6 +400,12 @@ class Trial {
   }
 
  private:
+  /// Python calls `randint_like` and its like below autograd.
+  bool is_factory() const {
+    const std::string& name = overload_.schema().name();
+    return ops::is_torchs_own(name) && name.ends_with("_like");
+  }
+
   const OperatorArgument* same_as(const at::Tensor& tensor) const {
     for (const auto& [argument, made] : made_) {
       if (made.is_same(tensor)) return argument;
@@ -415,7 +428,8 @@ class Trial {
 
   /// A value for a number that varies: any will do, if it is no size.
   execute::Slot example(const Type& type) const {
-    if (type.kind == Type::Kind::f64) return execute::Slot::of(static_cast<double>(number_) - 0.5);
+    if (type.kind == Type::Kind::f64)
+      return execute::Slot::of(static_cast<double>(number_) - (number_ == 0 ? 0 : 0.5));
     if (type.kind == Type::Kind::boolean) return execute::Slot::of(true);
     return execute::Slot::of(number_);
   }
@@ -442,6 +456,8 @@ class Trial {
     if (argument.kind == Kind::number) {
       return number_argument(example(argument.type), ArgumentSource::Number::scalar);
     }
+    if (argument.kind == Kind::dimension && varies(argument) && number_ == 0)
+      return number_argument(execute::Slot::of(number_), ArgumentSource::Number::scalar);
     return constant_argument(*constant_of(argument), parameter,
                              [this](const std::string& name) { return symbols_->find(name); });
   }
@@ -642,6 +658,9 @@ class Services final : public frontend::TorchServices {
     }
     auto complete = conclude(schema, trial, fit, outcomes, std::move(result), why);
     if (!complete) return false;
+    if (std::ranges::any_of(arguments, varies) &&
+        std::ranges::find(complete->differentiable, true) != complete->differentiable.end())
+      complete->zero_ends_gradient = zero_ends_gradient(trial, fit, on_meta, *complete);
     if (outcomes.back().list && std::ranges::any_of(arguments, varies)) {
       why = cat(schema.name(), " gives as many tensors as a number says that varies");
       return false;
@@ -658,12 +677,6 @@ class Services final : public frontend::TorchServices {
     } catch (const std::exception&) {
       return std::nullopt;
     }
-  }
-
-  /// Whether it is a number that differs from run to run.
-  static bool varies(const OperatorArgument& argument) {
-    return argument.kind == OperatorArgument::Kind::number ||
-           (argument.kind == OperatorArgument::Kind::dimension && !argument.dim.is_constant());
   }
 
   /// Attention and recurrent layers draw only where they drop something: with a probability that
@@ -726,6 +739,20 @@ class Services final : public frontend::TorchServices {
     }
   }
 
+  /// Whether operands get no gradient if the numbers that vary are 0.
+  static bool zero_ends_gradient(Trial& trial, const ShapeFit& fit, bool on_meta,
+                                 const ResolvedOperator& result) {
+    try {
+      trial.use_number(0);
+      const Trial::Outcome outcome = attempt(trial, fit.choices().back(), on_meta);
+      trial.use_number(1);
+      return without_gradient(outcome, trial, result.operands) != result.without_gradient;
+    } catch (const std::exception&) {
+      trial.use_number(1);
+      return false;
+    }
+  }
+
   /// Adds result number `i`; else says why there is no such result in graphs.
   static std::optional<std::string> add_tensor(size_t i, const FunctionSchema& schema,
                                                const Trial& trial, const ShapeFit& fit,
@@ -756,6 +783,7 @@ class Services final : public frontend::TorchServices {
     result.differentiable.push_back(tensor.requires_grad());
     result.grad_fn_names.push_back(tensor.grad_fn() ? tensor.grad_fn()->name() : "");
     result.alias_of.push_back(alias(tensor, trial, result.operands));
+    result.is_saved.push_back(result.alias_of.back() < 0 && is_saved_result(tensor));
     result.same_as.push_back(last.same_as[i]);
     if (result.alias_of.back() >= 0 && has_numbers(result))
       return name + " gives a view at a place that a number of the run says";
@@ -792,6 +820,7 @@ class Services final : public frontend::TorchServices {
       result.differentiable.push_back(false);
       result.grad_fn_names.emplace_back();
       result.alias_of.push_back(-1);
+      result.is_saved.push_back(false);
       result.same_as.push_back(nullptr);
     }
     if (last.tuple) result.result_class = return_class(schema.name());
@@ -818,7 +847,9 @@ class Services final : public frontend::TorchServices {
     if (results.empty() || watched.empty()) return missing;
     const python::WithoutLock unlocked;  // the engine refuses to be called with the lock
     try {
-      const auto gradients = ::torch::autograd::grad(results, watched, seeds, false, false, true);
+      const auto gradients = ::torch::autograd::grad(results, watched, seeds, /*retain_graph=*/true,
+                                                     /*create_graph=*/false,
+                                                     /*allow_unused=*/true);
       for (size_t i = 0; i < places.size(); ++i)
         if (!gradients[i].defined()) missing.insert(places[i]);
     } catch (const std::exception&) {

@@ -14,12 +14,20 @@ namespace janus::frontend {
 
 namespace {
 
-/// What the node's gradient uses. Composites have no rule yet: all that they might keep.
+/// What the node's gradient uses, and eager's keeps. Composites have no rule yet: all that they
+/// might keep.
 passes::SavedValues saved_by(const graph::Node& node) {
-  if (node.op->vjp != nullptr) return passes::saved_values(node);
-  const bool keeps_result = graph::saves_of(*node.op) == graph::Saves::result;
-  return {std::vector<bool>(node.inputs.size(), true),
-          std::vector<bool>(node.outputs.size(), keeps_result)};
+  passes::SavedValues saved;
+  if (node.op->vjp != nullptr)
+    saved = passes::saved_values(node);
+  else
+    saved = {std::vector<bool>(node.inputs.size(), true),
+             std::vector<bool>(node.outputs.size(), false)};
+  const auto flags = node.attributes.get_or<std::vector<bool>>("_saves_results", {});
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (graph::saves_of(*node.op) == graph::Saves::result || (i < flags.size() && flags[i]))
+      saved.outputs[i] = true;
+  return saved;
 }
 
 /// Whether what `node` saved of the value has been overwritten by another: the value itself, or

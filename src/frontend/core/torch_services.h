@@ -66,10 +66,14 @@ struct ResolvedOperator {
   std::vector<bool> differentiable;
   std::vector<std::string> grad_fn_names;
   std::vector<int> alias_of;
+  /// By result: whether autograd keeps it as it came out, and raises if it is written before.
+  std::vector<bool> is_saved;
   /// By result: the argument that the result is itself, the very same tensor; else null.
   std::vector<const OperatorArgument*> same_as;
   /// Operands, by index, that autograd gives no gradient whatever the data.
   std::set<size_t> without_gradient;
+  /// Of numbers that differ from run to run: if one is 0, other operands get none either.
+  bool zero_ends_gradient = false;
   bool mutates = false;  ///< writes to an argument: no `opaque` node can be made of it
   bool random = false;   ///< draws from the default generator
 };

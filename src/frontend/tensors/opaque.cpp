@@ -118,18 +118,44 @@ bool is_tracked(const ResolvedOperator& resolved) {
   });
 }
 
+/// Eager gives no gradient at all where a number of the run is 0: a norm of that order.
+void assume_gradient(Interpreter& interpreter, const DescribedArguments& described,
+                     const ResolvedOperator& resolved) {
+  if (!resolved.zero_ends_gradient || !interpreter.modes.grad_enabled || !is_tracked(resolved))
+    return;
+  graph::Builder& builder = interpreter.builder();
+  for (const OperatorArgument& argument : described.list) {
+    if (argument.kind != OperatorArgument::Kind::number &&
+        (argument.kind != OperatorArgument::Kind::dimension || argument.dim.is_constant()))
+      continue;
+    graph::Value* number = interpreter.graph_value(described.source_of(&argument));
+    graph::Value* zero = number->type.kind == graph::Type::Kind::f64 ? builder.constant(0.0)
+                                                                     : builder.constant(int64_t{0});
+    interpreter.follow(op::scalar_ne(builder, {number, zero}), Object::borrow(Py_True),
+                       /*fact_number=*/-1);
+  }
+}
+
 graph::Node* append_opaque(Interpreter& interpreter, DescribedArguments& described,
                            ResolvedOperator& resolved) {
+  // Numbers that autograd could follow, but does not.
+  const bool is_cut = std::ranges::count(resolved.differentiable, true) == 0 &&
+                      std::ranges::any_of(resolved.results, [](const graph::Type& type) {
+                        return type.is_tensor() && graph::is_differentiable(type.dtype);
+                      });
   std::vector<graph::Value*> inputs;
   for (size_t i = 0; i < resolved.operands.size(); ++i) {
     const OperatorArgument* operand = resolved.operands[i];
     graph::Value* value = operand_value(interpreter, described, operand);
-    const bool has_gradient = !resolved.without_gradient.contains(i);
+    const bool has_gradient = !resolved.without_gradient.contains(i) &&
+                              !(is_cut && operand != nullptr && operand->requires_grad);
     inputs.push_back(has_gradient ? value : op::detach(interpreter.builder(), {value}));
   }
   if (resolved.random) resolved.attributes.set("_draws", true);
   if (std::ranges::any_of(resolved.alias_of, [](int operand) { return operand >= 0; }))
     resolved.attributes.set("_shares_memory", true);
+  if (std::ranges::find(resolved.is_saved, true) != resolved.is_saved.end())
+    resolved.attributes.set("_saves_results", resolved.is_saved);
   return interpreter.builder().append_unchecked(op::opaque, inputs, resolved.attributes,
                                                 resolved.results);
 }
@@ -219,6 +245,7 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
     interpreter.refuse(ReasonCode::unknown_callable,
                        cat(*name, " (", why_not.text.substr(0, why_not.text.find('\n')), ")"));
   if (resolved->mutates) interpreter.refuse(ReasonCode::unknown_callable, *name);
+  assume_gradient(interpreter, described, *resolved);
   const graph::Node* node = append_opaque(interpreter, described, *resolved);
   interpreter.mark(speculate::LineMark::Kind::graph);
   if (functional)

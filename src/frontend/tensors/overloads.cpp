@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <ranges>
 #include <span>
 
 #include "frontend/core/operations.h"
@@ -187,6 +189,28 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
   return packed;
 }
 
+bool is_one_of(const graph::OpDef& op, std::initializer_list<const graph::OpDef*> ops) {
+  return std::ranges::find(ops, &op) != ops.end();
+}
+
+bool is_comparison(const graph::OpDef& op) {
+  return is_one_of(op, {&op::eq, &op::ne, &op::lt, &op::le, &op::gt, &op::ge});
+}
+
+/// In place, eager's autograd sees comparisons: what they write requires a gradient, even flags. It
+/// does not see logical operators: the gradient goes on as if nothing had been written.
+void refuse_unlike_out_of_place(const Interpreter& interpreter, const graph::OpDef& op,
+                                const std::vector<std::shared_ptr<Tensor>>& tensors) {
+  if (!interpreter.modes.grad_enabled) return;
+  const bool is_logical =
+      is_one_of(op, {&op::logical_and, &op::logical_or, &op::logical_xor, &op::logical_not});
+  const auto requires_grad = [](const auto& tensor) { return tensor->requires_grad; };
+  if (is_logical
+          ? requires_grad(tensors[0])
+          : is_comparison(op) && std::ranges::any_of(tensors | std::views::drop(1), requires_grad))
+    interpreter.refuse(ReasonCode::autograd, cat(op.name, "_ with a tensor that requires grad"));
+}
+
 /// The result of an in-place form: the operand itself, with new contents.
 Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op,
                       graph::Node* node, PyObject* callable, const CallArguments& arguments) {
@@ -199,7 +223,14 @@ Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph:
     interpreter.refuse(ReasonCode::would_raise, "RuntimeError: shape of an in-place operation");
   if (contents->type.dtype != type.dtype) contents = cast(interpreter, contents, type.dtype);
   refuse_overlap(interpreter, *self, *node, std::span(call.tensors).subspan(1));
-  bool tracked = is_tracked(interpreter, op, call.tensors);
+  refuse_unlike_out_of_place(interpreter, op, call.tensors);
+  // Autograd does not see a copy into integers.
+  const bool is_copy_cut = &op == &op::copy && !graph::is_differentiable(type.dtype);
+  bool tracked = is_tracked(interpreter, op, call.tensors) && !is_copy_cut;
+  if (is_comparison(op) && self->requires_grad) {  // of which the gradient is zeros
+    contents = op::copy(interpreter.builder(), {call.operands[0], contents});
+    tracked = true;
+  }
   auto produced_by = tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
   write_in_place(interpreter, self, *node, contents, tracked);
   self->producer = op;

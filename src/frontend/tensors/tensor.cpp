@@ -3,6 +3,7 @@
 #include "frontend/tensors/tensor.h"
 
 #include <algorithm>
+#include <limits>
 #include <ranges>
 
 #include "frontend/core/operations.h"
@@ -142,6 +143,22 @@ graph::Value* scatter(Interpreter& interpreter, const Tensor& tensor, graph::Val
 
 }  // namespace
 
+namespace {
+
+/// Whether it is a view of a leaf that requires a gradient, linked to it by autograd. Autograd sees
+/// no write to such memory: it changes what the view holds, not where its gradient goes.
+bool is_linked_to_leaf(const Tensor& view) {
+  if (!view.requires_grad || view.is_leaf) return false;
+  for (const Tensor* step = view.base.get(); step != nullptr; step = step->base.get())
+    if (step->requires_grad && step->is_leaf) return true;
+  return false;
+}
+
+/// So that the next read takes a view again.
+constexpr uint32_t kNeverSeen = std::numeric_limits<uint32_t>::max();
+
+}  // namespace
+
 void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
   if (tensor.source != nullptr) ++interpreter.outside_writes;
   if (tensor.uncertain_alias || has_live_alias(tensor))
@@ -154,9 +171,11 @@ void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
     Tensor& base = *tensor.base;
     graph::Value* whole = scatter(interpreter, tensor, read(interpreter, base), contents);
     // A leaf is only written where autograd does not see it: what stays of it is the leaf anew.
-    if (base.is_leaf && base.requires_grad) whole = op::detach(interpreter.builder(), {whole});
+    // What a leaf was detached from is no leaf, even if it holds the same.
+    if ((base.is_leaf && base.requires_grad) || (tensor.requires_grad && !base.requires_grad))
+      whole = op::detach(interpreter.builder(), {whole});
     write(interpreter, base, whole);
-    tensor.seen_version = base.version;
+    tensor.seen_version = is_linked_to_leaf(tensor) ? kNeverSeen : base.version;
   } else {
     tensor.written = true;
   }
@@ -212,6 +231,10 @@ void name_after_write(Tensor& tensor, Tensor& root) {
 void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                    graph::Value* contents, bool tracked) {
   Tensor& root = root_of(*tensor);
+  if (tracked && interpreter.modes.grad_enabled &&
+      !graph::is_differentiable(tensor->value->type.dtype))
+    interpreter.refuse(ReasonCode::autograd,
+                       "an in-place write with a gradient to integers or flags");
   const bool is_detached = is_detached_alias(*tensor);
   if (tracked && interpreter.modes.grad_enabled && is_detached && !is_untracked_alias(*tensor))
     interpreter.refuse(ReasonCode::autograd, "an in-place write with a gradient after detach()");

@@ -25,7 +25,7 @@ class Probe final : public graph::Vjp {
   explicit Probe(const Node& node) : graph_("probe"), builder_(graph_) {
     node_ = graph_.new_node(*node.op);
     node_->attributes = node.attributes;
-    for (const Value* input : node.inputs) node_->inputs.push_back(parameter(*input));
+    for (const Value* input : node.inputs) node_->inputs.push_back(copy_of(*input));
     for (const Value* output : node.outputs) {
       node_->outputs.push_back(parameter(*output));
       seeds_.push_back(parameter(*output));
@@ -56,6 +56,14 @@ class Probe final : public graph::Vjp {
   }
 
  private:
+  /// Rules look at constants, such as the order of a norm.
+  Value* copy_of(const Value& input) {
+    const Node* definition = input.definition;
+    if (definition == nullptr || definition->op->role != graph::Role::constant)
+      return parameter(input);
+    return builder_.append(*definition->op, {}, definition->attributes)->output();
+  }
+
   Value* parameter(const Value& like) { return builder_.input(like.type, like.name); }
 
   /// Backward from the gradients: what the rule built but does not use does not count.

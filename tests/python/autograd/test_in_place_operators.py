@@ -1,6 +1,7 @@
 """In-place operators whose gradient needs what they overwrite: autograd keeps a copy for them."""
 
 import pytest
+from backward_outside import backward_outside
 from differential import Program, differential
 from torch.nn import functional as F
 
@@ -175,3 +176,226 @@ def test_saved_tensor_written_after_detach():
         y.sum().backward()
 
     return Program(step, [(torch.randn(2, 3),) for _ in range(6)], watch=[linear])
+
+
+def numbers():
+    return torch.rand(4).add(0.5).requires_grad_()
+
+
+def cumprod(w):
+    return w.cumprod(0)
+
+
+def hypot(w):
+    return torch.hypot(w, w.detach() + 1)
+
+
+def norm(w):
+    return w.norm()
+
+
+def norm_of_rows(w):
+    return torch.linalg.vector_norm(w.view(2, 2), 3, dim=1)
+
+
+def deviation(w):
+    return w.std()
+
+
+def deviation_of_rows(w):
+    return w.view(2, 2).std(1)
+
+
+def logcumsumexp(w):
+    return torch.logcumsumexp(w, 0)
+
+
+def cdist(w):
+    return torch.cdist(w[None], w.detach()[None] + 1)
+
+
+def dist(w):
+    return torch.dist(w, w.detach() + 1)
+
+
+def integer_powers(w):
+    return w ** torch.arange(4)
+
+
+def determinant(w):
+    return torch.linalg.det(w.view(2, 2))
+
+
+def lgamma(w):
+    return w.lgamma()
+
+
+def cummax(w):
+    return w.cummax(0)[0]
+
+
+def variance(w):
+    return w.var()
+
+
+def number_power(w):
+    return w**2
+
+
+def matrix_exponential(w):
+    return torch.matrix_exp(w.view(2, 2))
+
+
+SAVED = [
+    cumprod,
+    hypot,
+    norm,
+    norm_of_rows,
+    deviation,
+    deviation_of_rows,
+    logcumsumexp,
+    cdist,
+    dist,
+]
+SAVED += [integer_powers, determinant]
+NOT_SAVED = [lgamma, cummax, variance, number_power, matrix_exponential]
+
+
+def zeroed_result(operator):
+    def step(w):
+        y = operator(w)
+        y.zero_()
+        return y.sum()
+
+    return backward_outside(step, [(numbers(),) for _ in range(6)])
+
+
+@pytest.mark.parametrize("operator", SAVED)
+@differential(reasons=["autograd"])
+def test_result_that_the_gradient_needs(operator):
+    return zeroed_result(operator)
+
+
+@pytest.mark.parametrize("operator", NOT_SAVED)
+@differential(graphs=1)
+def test_result_that_the_gradient_does_not_need(operator):
+    return zeroed_result(operator)
+
+
+def written_element(target, w):
+    target[0] = w[0]
+
+
+def written_slice(target, w):
+    target[1:] = w[1:]
+
+
+def copied(target, w):
+    target.copy_(w)
+
+
+@pytest.mark.parametrize("write", [written_element, written_slice, copied])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool])
+@differential(graphs=1)
+def test_copy_into_what_has_no_gradient(write, dtype):
+    def step(w, x):
+        target = torch.zeros(4, dtype=dtype)
+        write(target, w)
+        return target, target + x
+
+    return Program(step, [(numbers(), torch.randn(4)) for _ in range(6)])
+
+
+@differential(graphs=1)
+def test_copy_into_integers_of_before():
+    """Their parts may be written as well."""
+
+    def step(w, counts):
+        counts[:2] = w[:2]
+        counts[2:].copy_(w[2:])
+        return (counts * w).sum()
+
+    counts = torch.zeros(4, dtype=torch.int64)
+    return backward_outside(step, [(numbers() * 3, counts) for _ in range(6)])
+
+
+def filled(target, w):
+    target.fill_(w[0])
+
+
+def compared(target, w):
+    target.lt_(w)
+
+
+def equal(target, w):
+    target.eq_(w)
+
+
+@pytest.mark.parametrize("write", [filled, compared, equal])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool])
+@differential(reasons=["autograd"])
+def test_integers_that_come_to_require_a_gradient(write, dtype):
+    """Strange, but eager's."""
+
+    def step(w):
+        target = torch.zeros(4, dtype=dtype)
+        write(target, w)
+        return target.requires_grad, target.detach()
+
+    return Program(step, [(numbers(),) for _ in range(6)])
+
+
+def below(y):
+    y.lt_(1.5)
+
+
+def negated(y):
+    y.logical_not_()
+
+
+def both(y):
+    y.logical_and_(torch.ones(4))
+
+
+@differential(graphs=1)
+def test_comparison_in_place():
+    """It has a gradient, of zeros."""
+
+    def step(w):
+        y = w * 2
+        below(y)
+        return y
+
+    return backward_outside(step, [(numbers(),) for _ in range(6)])
+
+
+@differential(reasons=["autograd"])
+def test_comparison_in_place_with_a_leaf():
+    def step(w, x):
+        return x.ge_(w)
+
+    return backward_outside(step, [(numbers(), torch.rand(4)) for _ in range(6)])
+
+
+@pytest.mark.parametrize("write", [negated, both])
+@differential(reasons=["autograd"])
+def test_logic_in_place(write):
+    """It leaves the gradient as it was."""
+
+    def step(w):
+        y = w * 2
+        write(y)
+        return y
+
+    return backward_outside(step, [(numbers(),) for _ in range(6)])
+
+
+@pytest.mark.parametrize("write", [below, negated, both])
+@differential(graphs=1)
+def test_logic_in_place_without_a_gradient(write):
+    def step(x, w):
+        y = x * 2
+        write(y)
+        return y * w
+
+    return backward_outside(step, [(torch.rand(4), numbers()) for _ in range(6)])

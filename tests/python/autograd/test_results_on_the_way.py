@@ -402,3 +402,72 @@ def test_a_gradient_that_needs_the_result_after_its_backward():
         return first.detach()
 
     return looked_at(outputs, use, [w])
+
+
+def infinite_slopes(step, chosen):
+    """Of zeros, the slope of the square root is infinite: 0 times that is NaN."""
+
+    def use(function):
+        def call(w):
+            results = function(w)
+            sum(results[i].sum() for i in chosen).backward()
+            return results
+
+        return call
+
+    def convert(_):
+        converted = torchjanus.function(step)
+        return use(converted), converted
+
+    calls = [(torch.tensor([0.0, 0, 1, 2 + i]).requires_grad_(),) for i in range(6)]
+    return Program(use(step), calls, convert=convert)
+
+
+def sorted_part(w):
+    z = w.sqrt()
+    return z, z.sort()[0][2:]
+
+
+def largest(w):
+    z = w.sqrt()
+    return z, z.amax(0)
+
+
+def three(w):
+    z = w.sqrt()
+    u = z[1:]
+    return z, u, (u * u)[1:], z.prod()
+
+
+def quotients(w):
+    z = (w + 1) / w
+    return z, z.amax(0), z.amin(0)
+
+
+def logarithm(w):
+    z = w * 1
+    return z.log(), z * 2
+
+
+def chosen_of(count):
+    return [[i for i in range(count) if mask >> i & 1] for mask in range(1, 2**count)]
+
+
+@pytest.mark.parametrize("chosen", chosen_of(2))
+@pytest.mark.parametrize("step", [sorted_part, largest, logarithm])
+@differential(graphs=1)
+def test_infinite_slope_behind_two_results(step, chosen):
+    """Eager adds what comes to a result before it goes on, and computes nothing where no gradient comes."""
+    return infinite_slopes(step, chosen)
+
+
+@pytest.mark.parametrize("chosen", chosen_of(3))
+@differential(graphs=1)
+def test_infinite_slope_behind_three_results(chosen):
+    return infinite_slopes(quotients, chosen)
+
+
+@pytest.mark.parametrize("chosen", chosen_of(4))
+@differential(graphs=1)
+def test_infinite_slope_behind_a_chain_of_results(chosen):
+    return infinite_slopes(three, chosen)
