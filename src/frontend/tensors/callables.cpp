@@ -14,7 +14,7 @@
 #include "frontend/tensors/opaque.h"
 #include "frontend/tensors/overlap.h"
 #include "frontend/tensors/overloads.h"
-#include "frontend/tensors/refused_numbers.h"
+#include "frontend/tensors/refused_arguments.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"

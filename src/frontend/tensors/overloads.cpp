@@ -408,8 +408,7 @@ void put_in_order(Interpreter& interpreter, OperatorCall& call, const graph::OpD
 Value call_overload(Interpreter& interpreter, const OperatorForm& form, const graph::OpDef& op,
                     bool takes_elements, PyObject* callable, const CallArguments& arguments,
                     NoOverload& why) {
-  OperatorCall call(interpreter, op, arguments, callable != nullptr && PyFunction_Check(callable),
-                    takes_elements);
+  OperatorCall call(interpreter, op, arguments, callable, takes_elements);
   if (!call.bind()) return nullptr;
   bool in_place = form.in_place || call.in_place_flag;
   if (in_place &&
