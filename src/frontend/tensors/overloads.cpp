@@ -377,6 +377,25 @@ void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) 
   }
 }
 
+bool is_convolution(const graph::OpDef& op) {
+  return &op == &op::conv1d || &op == &op::conv2d || &op == &op::conv3d ||
+         &op == &op::conv1d_padding || &op == &op::conv2d_padding || &op == &op::conv3d_padding ||
+         &op == &op::convolution;
+}
+
+/// Of an input without channels eager gives a result without channels, whatever the weight says.
+/// That there are some is guarded.
+void expect_channels(Interpreter& interpreter, const graph::OpDef& op, const OperatorCall& call) {
+  if (!is_convolution(op)) return;
+  const graph::Type& weight = call.operands[1]->type;
+  if (!weight.is_tensor() || weight.shape.size() < 2) return;
+  const graph::Dim& channels = weight.shape[1];
+  if (channels.lower_bound().value_or(0) >= 1) return;
+  if (!holds(interpreter, interpreter.integer(0), syntax::CompareOperator::Lt,
+             interpreter.dimension(channels)))
+    interpreter.refuse(ReasonCode::unsupported_tensor, "a convolution of no channels");
+}
+
 bool needs_view(const graph::OpDef& op) { return op.sees == graph::Sees::viewed; }
 
 /// What eager makes of the operand's strides: a view that there isn't raises, and a reshape that
@@ -420,6 +439,7 @@ Value call_overload(Interpreter& interpreter, const OperatorForm& form, const gr
   try {
     put_in_order(interpreter, call, op);
     fit_bounds(interpreter, op, call);
+    expect_channels(interpreter, op, call);
     if (!in_place) assume_equal_sizes(interpreter, op, call.operands, call.attributes);
     graph::Node* node =
         draws_in_order_of_strides(op, call, in_place)
