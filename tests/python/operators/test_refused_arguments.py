@@ -4,6 +4,7 @@ The operators behind torch's bindings would take them.
 """
 
 import collections
+import math
 import warnings
 
 import pytest
@@ -294,4 +295,67 @@ TAKEN_BY_BINDINGS = {
 def test_taken_by_the_binding(name):
     return Program(
         lambda x: TAKEN_BY_BINDINGS[name](x * 0.5), [(torch.rand(2, 3),) for _ in range(6)]
+    )
+
+
+# --- what operators and Python's protocols refuse ---------------------------------------------------
+
+
+@differential(reasons=["shape_mismatch"])
+def test_integer_division_of_addcdiv():
+    i = torch.tensor([4, 6, 8])
+    return Program(lambda x: torch.addcdiv(x * 2, i, i), [(torch.rand(2, 3),) for _ in range(6)])
+
+
+@differential()
+def test_division_of_addcdiv():
+    i = torch.tensor([4, 6, 8])
+
+    def f(x):
+        return torch.addcdiv(x, i, x + 1) + torch.addcdiv(x, x, i)
+
+    return Program(f, [(torch.rand(2, 3),) for _ in range(6)])
+
+
+@differential(hits=2)
+def test_bounds_of_hardtanh():
+    def f(x, r):
+        return F.hardtanh(x * 2, -r, r)
+
+    bounds = (1.0, 2.0, 1.5, 0.5, 0.25, -1.0, 1.0, 0.0)
+    return Program(f, [(torch.randn(2, 3), r) for r in bounds])
+
+
+@differential()
+def test_hardtanh_in_place():
+    def f(x):
+        return F.hardtanh(x, -0.5, 0.5, inplace=True) + F.hardtanh(x * 3), x
+
+    return Program(f, [(torch.randn(2, 3),) for _ in range(6)])
+
+
+MEMBERS = {"None": None, "text": "a", "list": [1.0], "class": float}
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+@differential(reasons=["would_raise"])
+def test_no_member_of_a_tensor(name):
+    return Program(lambda x: x * (MEMBERS[name] in x * 2), [(torch.rand(3),) for _ in range(6)])
+
+
+@differential()
+def test_member_of_a_tensor():
+    return Program(lambda x: x * (2.0 in x) + (x[0] in x), [(torch.arange(3.0),) for _ in range(6)])
+
+
+@differential(reasons=["would_raise"])
+def test_trunc_of_a_tensor():
+    return Program(lambda x: x * math.trunc((x * 2)[0]), [(torch.rand(3),) for _ in range(6)])
+
+
+@differential()
+def test_trunc_of_its_number():
+    return Program(
+        lambda x: x * math.trunc((x * 9)[0].item()) + math.floor(x[1]),
+        [(torch.rand(3),) for _ in range(6)],
     )
