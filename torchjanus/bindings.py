@@ -16,8 +16,16 @@ class StandIn(torch.Tensor):
         """Comes in place of the operator once the arguments are accepted."""
 
 
+def is_watched() -> bool:
+    """Whether a mode would see what is done here, or bindings would not heed `__torch_function__`."""
+    modes = torch._C._len_torch_function_stack() + torch._C._len_torch_dispatch_stack()
+    return modes > 0 or not torch._C._is_torch_function_enabled()
+
+
 def stand_in(dtype: torch.dtype, rank: int, requires_grad: bool) -> torch.Tensor:
     """One of such a tensor. Of a tensor without dimensions bindings may take the element."""
+    if is_watched():
+        raise RuntimeError("bindings: a mode would see the tensor")
     with torch.inference_mode(False):
         data = torch.empty([1] * rank, dtype=dtype, device="meta")
         return torch.Tensor._make_subclass(StandIn, data, requires_grad)
@@ -27,8 +35,8 @@ def refuses(
     binding: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> bool:
     """Whether it raises TypeError for the arguments, among which is a stand-in."""
-    if torch._C._len_torch_function_stack() or not torch._C._is_torch_function_enabled():
-        return False  # then another one would see the call, or it would be made
+    if is_watched():
+        return False
     try:
         binding(*arguments, **keywords)
     except TypeError:

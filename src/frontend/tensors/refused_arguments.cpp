@@ -37,17 +37,18 @@ bool has_number_before_tensor(const CallArguments& arguments) {
   return false;
 }
 
-/// A tensor that makes bindings parse only; one for all tensors that they would parse alike.
+/// A tensor that makes bindings parse only; one for all tensors that they would parse alike. Null
+/// where it can't be made now.
 Object stand_in_for(const Tensor& tensor) {
   using Key = std::tuple<graph::DType, int64_t, bool>;
   static std::map<Key, Object>& made = *new std::map<Key, Object>;
   const graph::Type& type = tensor.value->type;
-  const auto [found, is_new] = made.try_emplace(Key(type.dtype, type.rank(), tensor.requires_grad));
-  if (is_new)
-    found->second = Object::steal(PyObject_CallFunction(
+  Object& found = made[Key(type.dtype, type.rank(), tensor.requires_grad)];
+  if (!found)
+    found = Object::steal(PyObject_CallFunction(
         imported("torchjanus.bindings.stand_in"), "OLO", dtype_object(type.dtype).get(),
         static_cast<long long>(type.rank()), tensor.requires_grad ? Py_True : Py_False));
-  return found->second;
+  return found;
 }
 
 /// The arguments of a call for a binding that only parses.
