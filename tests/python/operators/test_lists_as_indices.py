@@ -62,7 +62,17 @@ def test_what_is_said_of_it():
     assert any("an index that is a list of more than numbers" in each for each in sentences)
 
 
+def grown(x):
+    """Only the run knows how long it is."""
+    rows = []
+    for row in x:
+        if row.sum() > 6:
+            rows.append(0)
+    return rows
+
+
 DATA = {
+    "grown": grown,
     "numbers": lambda x: [1, 0],
     "flags": lambda x: [True, False, True],
     "within a tuple": lambda x: ([[0, 1]],),
