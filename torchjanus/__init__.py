@@ -24,6 +24,7 @@ if TYPE_CHECKING or library.is_there():
     from . import (
         attention,  # noqa: F401  (what graphs run for attention with dropout)
         behind_pending,  # noqa: F401
+        bindings,  # noqa: F401  (what the front end asks of torch's bindings)
         communication,  # noqa: F401  (what the front end follows for collectives)
         containers,  # noqa: F401  (what graphs give goes through these)
         contexts,  # noqa: F401  (what graphs run for contextlib.ExitStack)

@@ -588,7 +588,7 @@ constinit const OpDef op::hardtanh{
     .doc = "Each element brought into [min_val, max_val].",
     .schema = "(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
     .aten = "hardtanh",
-    .python = "nn.functional.hardtanh _C._nn.hardtanh",
+    .python = "_C._nn.hardtanh",  // nn.functional's compares the bounds first
     .traits = elementwise,
     .raises = Raises::never_for_floats,
     .saves = Saves::values,

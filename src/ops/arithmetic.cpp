@@ -62,6 +62,13 @@ std::vector<Type> fused_product(const Infer& infer) {
   return {Type::tensor(dtype, broadcast_inputs(infer, three))};
 }
 
+/// Torch divides no integers by integers here.
+std::vector<Type> fused_quotient(const Infer& infer) {
+  if (is_integral(tensor_type(infer, 1).dtype) && is_integral(tensor_type(infer, 2).dtype))
+    infer.fail("an integer division");
+  return fused_product(infer);
+}
+
 /// a + alpha * b, or a - alpha * b, without a multiplication by one.
 Element sum_with_factor(ScalarCode& k, const Element& a, const Element& b, bool subtracts) {
   if (is_constant(k.node().inputs[2], 1)) return subtracts ? a - b : a + b;
@@ -725,7 +732,7 @@ constinit const OpDef op::addcdiv{
     .traits = elementwise,
     .raises = Raises::never_for_floats,
     .saves = Saves::values,
-    .infer = fused_product,
+    .infer = fused_quotient,
     .vjp =
         [](Vjp& g) {
           const auto a = in(g, 1), b = in(g, 2), value = in(g, 3), dy = dout(g);

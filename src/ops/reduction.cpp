@@ -35,12 +35,19 @@ std::vector<Type> reduced_to(const Infer& infer) {
   return reduced(infer, dtype);
 }
 
-/// The dtype of a sum: i64 for integers and booleans.
-DType sum_dtype(const Infer& infer) {
+/// The dtype of a product or sum: i64 for integers and booleans.
+DType product_dtype(const Infer& infer) {
   const DType dtype = tensor_type(infer, 0).dtype;
   const DType result =
       dtype_attribute(infer.attributes).value_or(is_floating(dtype) ? dtype : DType::i64);
   if (is_complex(result)) infer.fail("complex result");
+  return result;
+}
+
+/// A sum of booleans is no sum: eager asks whether any is true.
+DType sum_dtype(const Infer& infer) {
+  const DType result = product_dtype(infer);
+  if (result == DType::b1) infer.fail("boolean result");
   return result;
 }
 
@@ -457,7 +464,7 @@ constinit const OpDef op::prod{
     .reduces = Reduces::all,
     .rounds = Rounds::within,
     .infer = [](const Infer& infer) -> std::vector<Type> {
-      return {Type::tensor(sum_dtype(infer), {})};
+      return {Type::tensor(product_dtype(infer), {})};
     },
     .vjp =
         [](Vjp& g) {
@@ -487,7 +494,7 @@ constinit const OpDef op::prod_dim{
       const Type& type = tensor_type(infer, 0);
       const int64_t dims[] = {
           wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank())};
-      const DType dtype = sum_dtype(infer);
+      const DType dtype = product_dtype(infer);
       if (type.shape.empty()) return {Type::tensor(dtype, {})};
       return {Type::tensor(dtype, reduced_shape(type.shape, dims, keeps(infer.attributes)))};
     },

@@ -25,6 +25,7 @@
 #include "frontend/objects/folding.h"
 #include "frontend/objects/partials.h"
 #include "frontend/tensors/callables.h"
+#include "frontend/tensors/refused_arguments.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "frontend/values/operands.h"
@@ -219,12 +220,15 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
         }))
       return both;
   expect_own_receiver(interpreter, object, arguments);
+  if (!is_inlined) {
+    expect_narrowed(arguments);
+    refuse_what_binding_refuses(interpreter, object, arguments);
+  }
   if (Handler handler = special_handler(object)) {
     expect_narrowed(arguments);
     assume_meaning(interpreter, known);
     if (Value result = handler(interpreter, arguments)) return result;
   }
-  if (!PyFunction_Check(object) && !PyMethod_Check(object)) expect_narrowed(arguments);
   if (Value result = call_operator(interpreter, object, arguments)) {
     assume_meaning(interpreter, known);
     return result;

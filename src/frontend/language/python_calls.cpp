@@ -3,6 +3,7 @@
 // functions of numbers that only the run knows (`python_call`, or an operator of the graph).
 #include "frontend/language/python_calls.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -454,6 +455,11 @@ bool any_varies(const Arguments& arguments) {
   return false;
 }
 
+bool with_tensor(const Arguments& arguments) {
+  return std::ranges::any_of(arguments.positional,
+                             [](const Value& value) { return as<Tensor>(value) != nullptr; });
+}
+
 /// The arguments that are one-element tensors, as Python's functions take them: as numbers.
 Arguments with_items(Interpreter& interpreter, const Arguments& arguments) {
   Arguments numbers = arguments;
@@ -464,6 +470,9 @@ Arguments with_items(Interpreter& interpreter, const Arguments& arguments) {
 }
 
 Value compute(Interpreter& interpreter, const Arguments& given, const NumberFunction& function) {
+  // Tensors have no __trunc__, and nothing else stands in for it.
+  if (function.op == &op::scalar_int && with_tensor(given))
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: math.trunc of a tensor");
   const Arguments arguments = with_items(interpreter, given);
   if (!any_varies(arguments)) return nullptr;
   CallWriter call(interpreter);

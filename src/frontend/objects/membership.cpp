@@ -68,6 +68,16 @@ Value is_in_range(Interpreter& interpreter, PyObject* range, const Value& number
   return all;
 }
 
+/// `element in tensor` raises where the element is nothing that a tensor may hold.
+void expect_element_of_tensor(Interpreter& interpreter, const Value& container,
+                              const Value& element) {
+  if (as<Tensor>(container) == nullptr || as<Tensor>(element) != nullptr) return;
+  PyObject* const object = known_object(element);
+  if (!is_number(element) && (object == nullptr || PyNumber_Check(object) == 0))
+    interpreter.refuse(ReasonCode::would_raise,
+                       "RuntimeError: whether a tensor contains what is no number");
+}
+
 /// Whether it is one of the elements of a list or tuple.
 Value holds_element(Interpreter& interpreter, const Value& container, const Value& element) {
   if (const Rolled* list = rolled(opened_if_varying(interpreter, container)))
@@ -172,6 +182,7 @@ bool contains_key(Interpreter& interpreter, const Value& container, const Value&
 Value membership(Interpreter& interpreter, const Value& container, const Value& element) {
   expect_narrowed(container);
   expect_narrowed(element);
+  expect_element_of_tensor(interpreter, container, element);
   const Value shadow = as<Number>(element) != nullptr ? opened(interpreter, container) : container;
   if (as<Number>(element) != nullptr) {
     if (const auto* dictionary = as<Dictionary>(shadow))

@@ -14,7 +14,7 @@
 #include "frontend/tensors/opaque.h"
 #include "frontend/tensors/overlap.h"
 #include "frontend/tensors/overloads.h"
-#include "frontend/tensors/refused_numbers.h"
+#include "frontend/tensors/refused_arguments.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
@@ -67,7 +67,12 @@ Value call_with_out(Interpreter& interpreter, PyObject* callable, const CallArgu
       result->value->type != out->value->type || result->requires_grad || out->requires_grad)
     interpreter.refuse(ReasonCode::unsupported_argument, "the argument out");
   refuse_overlap(interpreter, *out, *result->value->definition, rest);
-  write_tracked(interpreter, out, result->value, false);
+  // What is written lies as `out` does, not as the operands do.
+  const bool lies_alike = result->strides && out->strides && *result->strides == *out->strides;
+  graph::Value* const contents =
+      lies_alike ? result->value
+                 : op::copy(interpreter.builder(), {read(interpreter, *out), result->value});
+  write_tracked(interpreter, out, contents, false);
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include "frontend/values/make.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/strides.h"
+#include "frontend/values/symbolic_list.h"
 #include "graph/constant.h"
 #include "ops/attributes.h"
 #include "ops/list.h"
@@ -41,6 +42,16 @@ std::vector<Value> index_parts(Interpreter& interpreter, const Value& key) {
   return {key};
 }
 
+/// Whether it is a list, or like one, of fewer elements than torch takes for data without a look,
+/// and some of them are no numbers.
+bool may_stand_for_tuple(const Value& shadow) {
+  constexpr size_t kLong = 32;
+  const auto* list = as<Sequence>(shadow);
+  if (list == nullptr) return false;
+  if (const Rolled* grown = rolled(shadow)) return grown->form.kind != ElementForm::Kind::number;
+  return list->elements.size() < kLong && !std::ranges::all_of(list->elements.known(), is_number);
+}
+
 /// Python's slice objects (constants) and slices made in the run alike.
 std::shared_ptr<SliceValue> as_slice(ValueMaker& maker, const Value& value) {
   if (auto slice = shared_as<SliceValue>(value)) return slice;
@@ -67,6 +78,9 @@ class Indexing {
   void run(const Value& key) {
     std::vector<Value> parts = index_parts(interpreter_, key);
     const bool is_alone = parts.size() == 1 && parts[0] == key;
+    // Versions of torch differ in whether they read it as a tuple, and in whether they warn.
+    if (is_alone && may_stand_for_tuple(opened(interpreter_, key)))
+      interpreter_.refuse(ReasonCode::expression, "an index that is a list of more than numbers");
     for (Value& part : parts)
       if (const auto indices = indices_of_array(interpreter_, part, is_alone)) part = indices;
     expand_ellipsis(parts);

@@ -180,8 +180,12 @@ Unique unique(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
 Value call_unique(Interpreter& interpreter, const Arguments& arguments) {
   const auto tensor = first_tensor(arguments, "input");
   if (tensor == nullptr || arguments.positional.size() > 1 || tensor->requires_grad) return nullptr;
+  const bool is_refused = std::ranges::any_of(arguments.keywords, [](const auto& keyword) {
+    PyObject* const flag = known_object(keyword.second);
+    return keyword.first != "input" && (flag == nullptr || PyBool_Check(flag) == 0);
+  });
   const graph::Dim size = graph::element_count(tensor->value->type.shape);
-  if (size.lower_bound().value_or(0) < 2) return nullptr;
+  if (is_refused || size.lower_bound().value_or(0) < 2) return nullptr;
   const auto is_wanted = [&](const char* name) {
     const Value* flag = arguments.keyword(name);
     return flag != nullptr && known_object(*flag) == Py_True;

@@ -73,12 +73,24 @@ bool OperatorCall::assign_positional() {
 }
 
 bool OperatorCall::accepts_extra_positional(size_t index) {
-  return is_python_function_ && index + 1 == arguments_.positional.size() &&
+  return function_takes("inplace") && index + 1 == arguments_.positional.size() &&
          known_object(arguments_.positional[index]) == Py_False;
+}
+
+bool OperatorCall::function_takes(std::string_view keyword) const {
+  if (function_ == nullptr) return false;
+  auto* const code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function_));
+  if ((code->co_flags & CO_VARKEYWORDS) != 0) return true;
+  const Object names = python::check(PyCode_GetVarnames(code));
+  const int parameters = code->co_argcount + code->co_kwonlyargcount;
+  for (Py_ssize_t i = code->co_posonlyargcount; i < parameters; ++i)
+    if (text_of(PyTuple_GET_ITEM(names.get(), i)) == keyword) return true;
+  return false;
 }
 
 bool OperatorCall::assign_keywords() {
   for (const auto& [keyword, value] : arguments_.keywords) {
+    if (function_ != nullptr && !function_takes(keyword)) return false;
     bool found = false;
     for (size_t i = 0; i < signature_.parameters.size() && !found; ++i) {
       if (!names_parameter(keyword, signature_.parameters[i].name)) continue;
@@ -94,7 +106,7 @@ bool OperatorCall::assign_keywords() {
 bool OperatorCall::accept_extra_keyword(const std::string& keyword, const Value& value) {
   PyObject* object = known_object(value);
   if (keyword == "out" || keyword == "generator") return object == Py_None;
-  if (keyword == "inplace") {
+  if (keyword == "inplace" && function_takes(keyword)) {
     in_place_flag = object == Py_True;
     return object == Py_False || object == Py_True;
   }
@@ -162,7 +174,7 @@ bool OperatorCall::add_tensor(const Value& value) {
     return true;
   }
   // What is written in Python is for tensors, and may do more with a number before it fails.
-  if (!is_number(value) || (is_python_function_ && operands.empty())) return false;
+  if (!is_number(value) || (function_ != nullptr && operands.empty())) return false;
   operands.push_back(interpreter_.graph_value(value));
   return true;
 }

@@ -20,11 +20,11 @@ using graph::Parameter;
 class OperatorCall {
  public:
   OperatorCall(Interpreter& interpreter, const graph::OpDef& op, const CallArguments& arguments,
-               bool is_python_function, bool takes_elements)
+               PyObject* callable, bool takes_elements)
       : interpreter_(interpreter),
         signature_(op.signature()),
         arguments_(arguments),
-        is_python_function_(is_python_function),
+        function_(callable != nullptr && PyFunction_Check(callable) ? callable : nullptr),
         takes_elements_(takes_elements) {}
 
   /// False: the arguments do not fit.
@@ -43,6 +43,10 @@ class OperatorCall {
   /// `view(2, 3)`: a list of ints given as separate arguments, first (after self) and last.
   bool takes_separate_ints(size_t index) const;
   bool assign_positional();
+
+  /// Whether the callable is written in Python and takes such a keyword. Bindings were asked
+  /// before.
+  bool function_takes(std::string_view keyword) const;
 
   /// nn.functional's `inplace` flag may stand last: relu(x, True).
   bool accepts_extra_positional(size_t index);
@@ -66,7 +70,7 @@ class OperatorCall {
   Interpreter& interpreter_;
   const graph::Signature& signature_;
   const CallArguments& arguments_;
-  bool is_python_function_;  ///< of nn.functional, which has `inplace` last
+  PyObject* function_;  ///< the callable if it is written in Python, else null
   bool takes_elements_;
   std::vector<Value> values_;
 };

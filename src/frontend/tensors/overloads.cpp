@@ -422,6 +422,25 @@ void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) 
   }
 }
 
+bool is_convolution(const graph::OpDef& op) {
+  return &op == &op::conv1d || &op == &op::conv2d || &op == &op::conv3d ||
+         &op == &op::conv1d_padding || &op == &op::conv2d_padding || &op == &op::conv3d_padding ||
+         &op == &op::convolution;
+}
+
+/// Of an input without channels eager gives a result without channels, whatever the weight says.
+/// That there are some is guarded.
+void expect_channels(Interpreter& interpreter, const graph::OpDef& op, const OperatorCall& call) {
+  if (!is_convolution(op)) return;
+  const graph::Type& weight = call.operands[1]->type;
+  if (!weight.is_tensor() || weight.shape.size() < 2) return;
+  const graph::Dim& channels = weight.shape[1];
+  if (channels.lower_bound().value_or(0) >= 1) return;
+  if (!holds(interpreter, interpreter.integer(0), syntax::CompareOperator::Lt,
+             interpreter.dimension(channels)))
+    interpreter.refuse(ReasonCode::unsupported_tensor, "a convolution of no channels");
+}
+
 bool needs_view(const graph::OpDef& op) { return op.sees == graph::Sees::viewed; }
 
 /// What eager makes of the operand's strides: a view that there isn't raises, and a reshape that
@@ -453,8 +472,7 @@ void put_in_order(Interpreter& interpreter, OperatorCall& call, const graph::OpD
 Value call_overload(Interpreter& interpreter, const OperatorForm& form, const graph::OpDef& op,
                     bool takes_elements, PyObject* callable, const CallArguments& arguments,
                     NoOverload& why) {
-  OperatorCall call(interpreter, op, arguments, callable != nullptr && PyFunction_Check(callable),
-                    takes_elements);
+  OperatorCall call(interpreter, op, arguments, callable, takes_elements);
   if (!call.bind()) return nullptr;
   bool in_place = form.in_place || call.in_place_flag;
   if (in_place &&
@@ -466,6 +484,7 @@ Value call_overload(Interpreter& interpreter, const OperatorForm& form, const gr
   try {
     put_in_order(interpreter, call, op);
     fit_bounds(interpreter, op, call);
+    expect_channels(interpreter, op, call);
     if (!in_place) assume_equal_sizes(interpreter, op, call.operands, call.attributes);
     graph::Node* node =
         draws_in_order_of_strides(op, call, in_place)

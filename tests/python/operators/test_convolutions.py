@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch.nn.functional as F
+from differential import Program, differential
 
 import torch
 import torchjanus
@@ -156,3 +157,25 @@ def test_filters_of_one_element_lie_in_two_ways(ways, size, channels, filters, k
         torchjanus._core.testing.force_way(-1)
     stats = torchjanus.stats(converted)
     assert stats["hits"] == 6, stats
+
+
+@differential(reasons=["unsupported_tensor"])
+def test_no_channels():
+    """Eager's result has none either, whatever the weight says."""
+
+    def f(x):
+        weight = torch.ones(2, x.shape[0], 2, dtype=x.dtype)
+        return F.conv1d(x[None] * 2, weight)
+
+    return Program(f, [(torch.rand(n, 4),) for n in (3, 3, 3, 3, 3, 0, 0, 0, 0, 3)])
+
+
+def test_no_channels_refused():
+    def f(x):
+        return F.conv2d(x * 2, torch.ones(2, x.shape[1], 1, 1))
+
+    converted = torchjanus.function(f)
+    for _ in range(5):
+        assert converted(torch.ones(1, 0, 3, 3)).shape == (1, 0, 3, 3)
+    sentences = [reason["sentence"] for reason in converted.stats()["reasons"]]
+    assert any("a convolution of no channels" in each for each in sentences), sentences

@@ -96,7 +96,7 @@ def test_range_of_bools():
     return Program(step, [(torch.randn(4),) for _ in range(6)])
 
 
-@differential(reasons=["unknown_callable"])
+@differential(reasons=["would_raise"])
 def test_bool_where_an_int_is_asked_for():
     def step(x, count):
         try:

@@ -4,6 +4,7 @@ The operators behind torch's bindings would take them.
 """
 
 import collections
+import math
 import warnings
 
 import pytest
@@ -91,7 +92,6 @@ def test_number_that_is_taken(name):
 
 
 OPAQUE = {
-    "number among tensors": lambda x: torch.cat([x, 2]),
     "number for a tensor of torch.ops": lambda x: torch.ops.aten.maximum(x, 2),
     "the same of an overload": lambda x: torch.ops.aten.gt.Tensor(x, 2),
     "view of a dict": lambda x: torch.cat({1: x, 2: x}.values()),
@@ -184,3 +184,178 @@ def test_no_list(name):
     eager, _ = outcomes(lambda x: NO_LISTS[name](x * 0.5), calls, converted=False)
     found, _ = outcomes(lambda x: NO_LISTS[name](x * 0.5), calls, converted=True)
     assert [str(each) for each in found] == [str(each) for each in eager]
+
+
+# --- what only the binding refuses -----------------------------------------------------------------
+
+BINDINGS = {
+    "one int for dims": lambda x: torch.flip(x, 0),
+    "one int for repeats": lambda x: torch.tile(x, 2),
+    "one int for a shape": lambda x: torch.reshape(x, -1),
+    "separate ints": lambda x: torch.reshape(x, 3, 2),
+    "separate dims": lambda x: torch.permute(x, 1, 0),
+    "None among indices": lambda x: x.index_put((torch.tensor([0]), None), torch.tensor(1.0)),
+    "self": lambda x: torch.add(self=x, other=2),
+    "self of a sum": lambda x: torch.sum(self=x),
+    "self of three": lambda x: torch.where(condition=x > 0, self=x, other=x),
+    "other of to": lambda x: x.to(other=x),
+    "numpy's name alone": lambda x: x.sum(keepdims=True),
+    "flag for an int": lambda x: x * x.size(True),
+    "one too many": lambda x: torch.ravel(x, 1),
+    "one too many of a method": lambda x: x.relu(1),
+    "inplace": lambda x: x.relu(inplace=True),
+    "inplace, switched off": lambda x: x.sigmoid(inplace=False),
+    "inplace of a function": lambda x: torch.relu(x, inplace=True),
+    "memory format": lambda x: x.contiguous(memory_format=None),
+    "out of a method": lambda x: x.relu(out=None),
+    "device": lambda x: x.sum(device="cpu"),
+    "input of torch.ops": lambda x: torch.ops.aten.add(input=x, other=2),
+    "axis of an overload": lambda x: torch.ops.aten.sum.dim_IntList(x, axis=[1]),
+    "number among tensors": lambda x: torch.cat([x, 2]),
+    "requires_grad": lambda x: x.exp(requires_grad=False),
+}
+
+
+def handled(program):
+    def f(x):
+        x = x * 0.5
+        try:
+            return program(x)
+        except (TypeError, RuntimeError):
+            return x * 2
+
+    return f
+
+
+@pytest.mark.parametrize("name", BINDINGS)
+def test_refused_by_the_binding(name):
+    @differential(reasons=["would_raise"])
+    def test():
+        return Program(handled(BINDINGS[name]), [(torch.rand(2, 3),) for _ in range(6)])
+
+    test()
+    _, converted = outcomes(handled(BINDINGS[name]), [(torch.rand(2, 3),)] * 5, converted=True)
+    sentences = [reason["sentence"] for reason in converted.stats()["reasons"]]
+    assert any("takes no such arguments" in each for each in sentences), sentences
+
+
+@differential(reasons=["would_raise"])
+def test_refused_of_an_argument():
+    """No other operator: the result would be a view that Python takes after the run."""
+
+    def f(x):
+        try:
+            return torch.reshape(x, -1)
+        except TypeError:
+            return x * 2
+
+    return Program(f, [(torch.rand(2, 3),) for _ in range(6)])
+
+
+FUNCTIONS = {
+    "inplace of one without": lambda x: F.tanhshrink(x, inplace=True),
+    "inplace of one without, last": lambda x: F.sigmoid(x, False),
+    "self": lambda x: F.relu(self=x),
+    "out": lambda x: F.relu(x, out=None),
+    "None for a flag": lambda x: x.unique(None),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_refused_by_a_function(name):
+    """Written in Python."""
+    f = handled(FUNCTIONS[name])
+    calls = [(torch.rand(2, 3),) for _ in range(6)]
+    eager, _ = outcomes(f, calls, converted=False)
+    found, _ = outcomes(f, calls, converted=True)
+    assert [str(each) for each in found] == [str(each) for each in eager]
+
+
+TAKEN_BY_BINDINGS = {
+    "input": lambda x: torch.add(input=x, other=2) + torch.where(x > 0, input=x, other=x * 2),
+    "names of torch.ops": lambda x: torch.ops.aten.sum.dim_IntList(self=x, dim=[1], keepdim=True),
+    "numpy's names": lambda x: torch.sum(x, axis=1, keepdims=True),
+    "separate ints of methods": lambda x: x.reshape(3, 2).flip(0).permute(1, 0).tile(2, 1),
+    "one int of a method": lambda x: x.reshape(-1).view(-1).tile(2),
+    "tuples": lambda x: torch.reshape(torch.flip(x, (0,)), (3, 2)),
+    "inplace": lambda x: F.relu(F.leaky_relu(x * 1, 0.1, True), inplace=True),
+    "not inplace": lambda x: F.relu(x, False) + F.relu(x, inplace=False),
+    "out": lambda x: torch.exp(x, out=None),
+    "size": lambda x: x * x.size(1) + x.size(dim=0),
+    "dtype": lambda x: x.to(torch.float32).to(x).sum(dtype=torch.float64),
+    "memory format": lambda x: x.t().contiguous(memory_format=torch.contiguous_format),
+    "tensor for a number": lambda x: torch.add(x, x, alpha=torch.tensor(2.0)),
+    "list of tensors": lambda x: torch.cat(tensors=[x, x], dim=1),
+    "indices": lambda x: x.index_put((torch.tensor([0]),), torch.tensor(1.0)),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN_BY_BINDINGS)
+@differential()
+def test_taken_by_the_binding(name):
+    return Program(
+        lambda x: TAKEN_BY_BINDINGS[name](x * 0.5), [(torch.rand(2, 3),) for _ in range(6)]
+    )
+
+
+# --- what operators and Python's protocols refuse ---------------------------------------------------
+
+
+@differential(reasons=["shape_mismatch"])
+def test_integer_division_of_addcdiv():
+    i = torch.tensor([4, 6, 8])
+    return Program(lambda x: torch.addcdiv(x * 2, i, i), [(torch.rand(2, 3),) for _ in range(6)])
+
+
+@differential()
+def test_division_of_addcdiv():
+    i = torch.tensor([4, 6, 8])
+
+    def f(x):
+        return torch.addcdiv(x, i, x + 1) + torch.addcdiv(x, x, i)
+
+    return Program(f, [(torch.rand(2, 3),) for _ in range(6)])
+
+
+@differential(hits=2)
+def test_bounds_of_hardtanh():
+    def f(x, r):
+        return F.hardtanh(x * 2, -r, r)
+
+    bounds = (1.0, 2.0, 1.5, 0.5, 0.25, -1.0, 1.0, 0.0)
+    return Program(f, [(torch.randn(2, 3), r) for r in bounds])
+
+
+@differential()
+def test_hardtanh_in_place():
+    def f(x):
+        return F.hardtanh(x, -0.5, 0.5, inplace=True) + F.hardtanh(x * 3), x
+
+    return Program(f, [(torch.randn(2, 3),) for _ in range(6)])
+
+
+MEMBERS = {"None": None, "text": "a", "list": [1.0], "class": float}
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+@differential(reasons=["would_raise"])
+def test_no_member_of_a_tensor(name):
+    return Program(lambda x: x * (MEMBERS[name] in x * 2), [(torch.rand(3),) for _ in range(6)])
+
+
+@differential()
+def test_member_of_a_tensor():
+    return Program(lambda x: x * (2.0 in x) + (x[0] in x), [(torch.arange(3.0),) for _ in range(6)])
+
+
+@differential(reasons=["would_raise"])
+def test_trunc_of_a_tensor():
+    return Program(lambda x: x * math.trunc((x * 2)[0]), [(torch.rand(3),) for _ in range(6)])
+
+
+@differential()
+def test_trunc_of_its_number():
+    return Program(
+        lambda x: x * math.trunc((x * 9)[0].item()) + math.floor(x[1]),
+        [(torch.rand(3),) for _ in range(6)],
+    )

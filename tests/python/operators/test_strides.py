@@ -395,3 +395,35 @@ def test_names_of_nodes_by_strides(operator):
         return operator(x.t()), operator(x[0].expand(4, 4)), operator(x[:, ::2].expand(4, 2))
 
     return Program(step, parameters(4, 4))
+
+
+OUT = {
+    "contiguous": lambda x: torch.zeros(3, 4),
+    "transposed": lambda x: torch.zeros(4, 3).t().clone(),
+    "like the operand": lambda x: x * 1,
+}
+
+
+@pytest.mark.parametrize("name", OUT)
+@differential()
+def test_out_keeps_its_strides(name):
+    def f(x):
+        y = OUT[name](x)
+        torch.mul(x, 2, out=y)
+        return y, y * 1, torch.exp(y)
+
+    return Program(f, [(torch.rand(4, 3).t(),) for _ in range(6)])
+
+
+@pytest.mark.parametrize("name", OUT)
+@differential()
+def test_out_of_the_caller_keeps_its_strides(name):
+    def f(x, y):
+        torch.mul(x, 2, out=y)
+        return y * 1
+
+    def call(i):
+        x = torch.rand(4, 3).t() + i
+        return x, OUT[name](x)
+
+    return Program(f, [call(i) for i in range(6)])
