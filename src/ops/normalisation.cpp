@@ -312,8 +312,8 @@ struct BatchNorm {
   bool training = false;
 };
 
-std::vector<Type> infer_batch_norm(const Infer& infer, size_t running_mean, size_t running_var,
-                                   size_t eps) {
+std::vector<Type> infer_batch_norm(const Infer& infer, size_t running_mean, size_t running_var) {
+  constexpr size_t eps = 6;
   const Type& input = batch_input(infer);
   require_vectors(infer, {1, 2, 3, 4});
   const bool has_statistics = !infer.type(running_mean).is_none();
@@ -666,7 +666,7 @@ constinit const OpDef op::batch_norm{
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
     .autocast = Autocast::widened,
-    .infer = [](const Infer& infer) { return infer_batch_norm(infer, 3, 4, 6); },
+    .infer = [](const Infer& infer) { return infer_batch_norm(infer, 3, 4); },
     .decompose =
         [](const Decompose& d) {
           return decompose_batch_norm({.input = in(d, 0),
@@ -693,7 +693,7 @@ constinit const OpDef op::functional_batch_norm{
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
     .autocast = Autocast::widened,
-    .infer = [](const Infer& infer) { return infer_batch_norm(infer, 1, 2, 7); },
+    .infer = [](const Infer& infer) { return infer_batch_norm(infer, 1, 2); },
     .decompose =
         [](const Decompose& d) {
           return decompose_batch_norm({.input = in(d, 0),

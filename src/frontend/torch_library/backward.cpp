@@ -421,9 +421,11 @@ std::vector<Value> gradient_tensors(Interpreter& interpreter, const Outputs& out
   std::vector<std::shared_ptr<Tensor>> leaves;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (reached[i]) leaves.push_back(shared_as<Tensor>(inputs[i]));
-  const std::set<graph::Value*> different(gradients.begin(), gradients.end());
-  if (different.size() != gradients.size())
-    interpreter.refuse(ReasonCode::autograd, "equal gradients, which may be one tensor");
+  const auto is_like_another = [&](const graph::Value* gradient) {
+    return std::ranges::count_if(gradients, [&](const graph::Value* other) {
+             return other->type == gradient->type;
+           }) > 1;
+  };
   in_any_order(interpreter, leaves, [&] {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (reached[i]) {
@@ -435,6 +437,8 @@ std::vector<Value> gradient_tensors(Interpreter& interpreter, const Outputs& out
             create_graph && gradient_requires_grad(interpreter, outputs, gradient);
         auto tensor = make_tensor(interpreter, gradient, requires_grad);
         if (gradient->type.rank() > 1) tensor->strides = std::nullopt;  // as operators leave it
+        // The two terms of a sum get one tensor from eager.
+        tensor->uncertain_alias = is_like_another(gradient);
         results.push_back(std::move(tensor));
       } else {
         results.push_back(interpreter.none());
