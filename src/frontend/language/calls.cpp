@@ -137,7 +137,7 @@ Value call_pure_builtin(Interpreter& interpreter, PyObject* callable,
         Py_TYPE(callable) == &PyMethodDescr_Type && PyDescr_TYPE(callable) == &PyUnicode_Type;
     std::string name = describe_callable(interpreter.constant_borrowed(callable));
     if (makes_string && name == "str.format")
-      return defer_formatting(interpreter, callable, arguments);
+      return format_by_fields(interpreter, callable, arguments);
     if (makes_string && is_change_of_text(name) &&
         std::ranges::all_of(all_values(arguments), is_part_of_text))
       return defer_formatting(interpreter, callable, arguments);

@@ -3,6 +3,7 @@
 #include "frontend/language/strings.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 
 #include "frontend/control/journal.h"
@@ -446,7 +447,54 @@ std::optional<std::string> conversions_of(const std::string& format) {
   return letters;
 }
 
+/// The arguments of str.format that a field shows as they are, in its order. Nothing where a format
+/// is wrong, shows one of them twice, takes parts of them, or has widths that are arguments.
+std::optional<std::vector<Value*>> plain_fields(PyObject* format, CallArguments& arguments) {
+  static PyObject* const parse = python::import_attribute("_string", "formatter_parser").release();
+  std::vector<Value*> shown, plain;
+  size_t automatic = 0;
+  const Object fields = Object::steal(PyObject_CallOneArg(parse, format));
+  const Object all = Object::steal(fields ? PySequence_List(fields.get()) : nullptr);
+  PyErr_Clear();
+  if (!all) return std::nullopt;
+  for (const Object& each : python::elements(all.get())) {
+    PyObject* const field = PyTuple_GET_ITEM(each.get(), 1);
+    if (field == Py_None) continue;
+    const std::string name = text_of(field), spec = text_of(PyTuple_GET_ITEM(each.get(), 2));
+    if (name.find_first_of(".[") != std::string::npos || spec.find('{') != std::string::npos)
+      return std::nullopt;
+    Value* argument = nullptr;
+    if (name.empty() ||
+        std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c); })) {
+      const size_t place = name.empty() ? automatic++ : std::stoul(name.substr(0, 6));
+      if (place + 1 < arguments.positional.size()) argument = &arguments.positional[place + 1];
+    } else {
+      for (auto& [keyword, value] : arguments.keywords)
+        if (keyword == name) argument = &value;
+    }
+    if (argument == nullptr || std::ranges::find(shown, argument) != shown.end())
+      return std::nullopt;
+    shown.push_back(argument);
+    if (spec.empty() && PyTuple_GET_ITEM(each.get(), 3) == Py_None) plain.push_back(argument);
+  }
+  return plain;
+}
+
 }  // namespace
+
+Value format_by_fields(Interpreter& interpreter, PyObject* callable, CallArguments arguments) {
+  PyObject* const format =
+      arguments.positional.empty() ? nullptr : known_object(arguments.positional[0]);
+  if (format != nullptr && PyUnicode_CheckExact(format))
+    if (const auto plain = plain_fields(format, arguments))
+      for (Value* const argument : *plain) {
+        const bool is_object =
+            as<Known>(*argument) != nullptr || as<Instance>(*argument) != nullptr;
+        if (is_object && lasting(interpreter, *argument) == nullptr)
+          *argument = format_value(interpreter, *argument, -1, nullptr);
+      }
+  return defer_formatting(interpreter, callable, arguments);
+}
 
 Value format_by_percent(Interpreter& interpreter, const Value& format, const Value& given) {
   const auto* tuple = as<Sequence>(given);

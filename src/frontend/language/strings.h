@@ -19,6 +19,9 @@ Value shown_text(Interpreter& interpreter, const Value& value);
 /// there is none.
 Value lasting(Interpreter& interpreter, const Value& value);
 
+/// format.format(...): the format is the first argument.
+Value format_by_fields(Interpreter& interpreter, PyObject* callable, CallArguments arguments);
+
 /// format % given
 Value format_by_percent(Interpreter& interpreter, const Value& format, const Value& given);
 

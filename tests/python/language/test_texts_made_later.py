@@ -131,8 +131,28 @@ def test_objects_whose_text_lasts():
     return Program(step, arguments())
 
 
+@differential(hits=5)
+def test_objects_that_fields_of_a_format_show():
+    meter = Meter()
+
+    def step(x, _):
+        meter.count += 1
+        loss, made = x[0].item(), Counting()
+        text = "{1:.2f} {0} {made}".format(meter, loss, made=made)
+        meter.count += 1
+        return text, "{} {!r} {{}}".format(meter, loss), made.count
+
+    return Program(step, arguments(), watch=[meter])
+
+
 def by_format(x, meter):
-    text = "{} {}".format(meter, x[0].item())
+    text = "{0!r} {1}".format(meter, x[0].item())
+    meter.count += 1
+    return text
+
+
+def twice(x, meter):
+    text = "{0} {0} {1}".format(Counting(), x[0].item())
     meter.count += 1
     return text
 
@@ -149,7 +169,7 @@ def in_a_list(x, meter):
     return text
 
 
-@pytest.mark.parametrize("step", [by_format, by_name, in_a_list])
+@pytest.mark.parametrize("step", [by_format, twice, by_name, in_a_list])
 @differential(reasons=["expression"])
 def test_an_object_among_what_is_formatted_later(step):
     meters = [Meter() for _ in range(6)]
