@@ -6,7 +6,8 @@
 //                                 `and`, `or` and `not` in them likewise: the code takes the truth
 //   x and y (as a value)          becomes y if H.and_operand(fact, x) else H.kept()
 //   not x (as a value)            becomes not H.test(fact, x)
-//   for i in xs                   becomes for i in H.loop(fact, xs, fact of xs)
+//   for i in xs                   becomes for i in H.loop(fact, xs, fact of xs), with the frozenset
+//                                 that the compiler makes of a set of constants there
 //   while t: ...                  becomes H.enter(fact); while H.again(fact) if t
 //                                         else H.done(fact):
 //
@@ -28,6 +29,7 @@
 #include "syntax/compile.h"
 #include "syntax/convert.h"
 #include "syntax/fields.h"
+#include "syntax/folded_sets.h"
 #include "syntax/scope.h"
 #include "syntax/source.h"
 
@@ -45,10 +47,15 @@ using syntax::StatementKind;
 
 class Instrumenter final : public AstBuilder {
  public:
-  Instrumenter(const syntax::Tree& tree, std::string placeholder, std::vector<std::string> imports)
+  /// `constants`: a dict of what stands for what in the code; sets are added. `original`: the code
+  /// of which a copy is made, or null.
+  Instrumenter(const syntax::Tree& tree, std::string placeholder, std::vector<std::string> imports,
+               PyObject* constants, PyObject* original)
       : tree_(tree),
         placeholder_(std::move(placeholder)),
         imports_(std::move(imports)),
+        constants_(constants),
+        original_(original),
         scope_(tree.scope) {}
 
   Object expression(const Expression* node) override;
@@ -119,8 +126,16 @@ class Instrumenter final : public AstBuilder {
     return false;
   }
   Object loop(const Expression& iterable, int number) {
-    return hook(hook::loop, {fact(number, iterable.span), expression(&iterable), fact(iterable)},
+    return hook(hook::loop, {fact(number, iterable.span), gone_through(iterable), fact(iterable)},
                 iterable.span);
+  }
+  /// What a loop goes through: as the argument of a hook, the compiler would not fold a set.
+  Object gone_through(const Expression& iterable) {
+    const Object folded = syntax::folded_set(iterable, original_);
+    if (!folded) return expression(&iterable);
+    const Object name = python::string(cat(placeholder_, ", set ", ++sets_));
+    python::check_status(PyDict_SetItem(constants_, name.get(), folded.get()));
+    return make("Constant", {{"value", name}}, &iterable.span);
   }
   bool is_local(const std::string& name) const {
     const syntax::NameKind kind = scope_->kind_of(tree_.mangle(name));
@@ -152,6 +167,9 @@ class Instrumenter final : public AstBuilder {
   const syntax::Tree& tree_;
   const std::string placeholder_;
   const std::vector<std::string> imports_;  ///< names that the module imports
+  PyObject* const constants_;
+  PyObject* const original_;
+  int sets_ = 0;  ///< that stand for displays
   const syntax::Scope* scope_;
   AstBuilder plain_;
 };
@@ -484,6 +502,21 @@ Object with_names(PyObject* code, const std::string& from, const std::string& to
       code, {{"co_consts", python::tuple(constants)}, {"co_qualname", python::string(name)}});
 }
 
+/// The code with the sets of the original in the place of its own. A display of constants is copied
+/// from such a set, and has its order, which may come from another place of the file.
+Object with_sets_of(PyObject* original, const Object& code) {
+  std::vector<Object> constants;
+  for (Object& constant : python::elements(python::attribute(code.get(), "co_consts").get())) {
+    if (PyFrozenSet_CheckExact(constant.get())) {
+      if (Object own = syntax::set_in_code(original, constant.get())) constant = std::move(own);
+    } else if (PyCode_Check(constant.get())) {
+      constant = with_sets_of(original, constant);
+    }
+    constants.push_back(std::move(constant));
+  }
+  return syntax::replaced(code.get(), {{"co_consts", python::tuple(constants)}});
+}
+
 /// Registers each nested code object of the copy as a copy of the original's.
 void note_copies(PyObject* copy, PyObject* original) {
   syntax::note_copy(copy, original);
@@ -499,8 +532,10 @@ void note_copies(PyObject* copy, PyObject* original) {
 
 /// The definition with an instrumented body, without decorators and defaults, and with the same
 /// first line.
-Object instrumented_definition(const syntax::Tree& tree, std::vector<std::string> imports) {
-  Instrumenter instrumenter(tree, kPlaceholder, std::move(imports));
+Object instrumented_definition(const syntax::Source& source, PyObject* constants,
+                               PyObject* original) {
+  const syntax::Tree& tree = *source.tree;
+  Instrumenter instrumenter(tree, kPlaceholder, source.imports, constants, original);
   if (tree.lambda != nullptr) {
     AstBuilder plain;
     const Object lambda = plain.expression(tree.lambda);
@@ -526,8 +561,8 @@ Object code_of_definition(PyObject* original, const syntax::Source& source, PyOb
   TORCHJANUS_CHECK(python::equal(python::attribute(compiled.get(), "co_freevars").get(),
                                  python::attribute(original, "co_freevars").get()),
                    "instrument: the copy of ", tree.name, " has other free variables");
-  const Object named =
-      with_names(compiled.get(), qualified_name(compiled.get()), qualified_name(original));
+  const Object named = with_names(with_sets_of(original, compiled).get(),
+                                  qualified_name(compiled.get()), qualified_name(original));
   const int flags = reinterpret_cast<PyCodeObject*>(original)->co_flags;
   const Object name = python::attribute(original, "co_name");
   return patch_constants(
@@ -543,7 +578,8 @@ Object instrumented_code(PyObject* original, const syntax::Source& source) {
   python::check_status(
       PyDict_SetItemString(constants.get(), kPlaceholder, make_hooks(facts).get()));
   const Object code = code_of_definition(
-      original, source, instrumented_definition(tree, source.imports).get(), constants.get());
+      original, source, instrumented_definition(source, constants.get(), original).get(),
+      constants.get());
   note_copies(code.get(), original);
   return code;
 }
@@ -620,8 +656,9 @@ Object function_of_definition(PyObject* function, PyObject* definition, PyObject
 InstrumentedStatements instrument_statements(const syntax::Tree& tree, PyObject* key) {
   static int counter = 0;
   const std::string placeholder = cat("torchjanus hooks of statements ", ++counter);
-  Instrumenter instrumenter(tree, placeholder, {});
   InstrumentedStatements result;
+  result.constants = python::check(PyDict_New());
+  Instrumenter instrumenter(tree, placeholder, {}, result.constants.get(), nullptr);
   std::vector<Object> statements, all;
   for (syntax::Statement* each : tree.body) {
     statements.push_back(instrumenter.body({each}));
@@ -630,7 +667,6 @@ InstrumentedStatements instrument_statements(const syntax::Tree& tree, PyObject*
   result.statements = python::list(statements);
   result.module = AstBuilder::make(
       "Module", {{"body", python::list(all)}, {"type_ignores", python::list({})}}, nullptr);
-  result.constants = python::check(PyDict_New());
   Facts& facts = profiles().of(key, static_cast<size_t>(tree.fact_count));
   python::check_status(PyDict_SetItem(result.constants.get(), python::string(placeholder).get(),
                                       make_hooks(facts).get()));

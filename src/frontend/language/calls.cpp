@@ -53,7 +53,19 @@ bool is_pure_builtin(PyObject* callable) {
     return function == "ord" || function == "chr" || function == "bin" || function == "hex" ||
            function == "oct";
   }
-  return name == "math" || name == "cmath" || name == "_operator";
+  return name == "math" || name == "cmath";
+}
+
+/// Whether it is one of `operator` that runs no code of the program for these arguments.
+bool is_pure_operator(PyObject* callable, const CallArguments& arguments) {
+  if (!PyCFunction_Check(callable)) return false;
+  const Object module = python::try_attribute(callable, "__module__");
+  if (text_of(module.get()) != "_operator" ||
+      text_of(python::attribute(callable, "__name__").get()) == "call")
+    return false;
+  return std::ranges::all_of(arguments.positional, [](const Value& value) {
+    return as<Known>(value) == nullptr || (class_of(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0;
+  });
 }
 
 std::vector<Value> all_values(const CallArguments& arguments) {
@@ -126,7 +138,7 @@ Value call_pure_builtin(Interpreter& interpreter, PyObject* callable,
         Py_TYPE(callable) == &PyMethodDescr_Type && PyDescr_TYPE(callable) == &PyUnicode_Type;
     std::string name = describe_callable(interpreter.constant_borrowed(callable));
     if (makes_string && name == "str.format")
-      return defer_formatting(interpreter, callable, arguments);
+      return format_by_fields(interpreter, callable, arguments);
     if (makes_string && is_change_of_text(name) &&
         std::ranges::all_of(all_values(arguments), is_part_of_text))
       return defer_formatting(interpreter, callable, arguments);
@@ -246,7 +258,8 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
   if (PyFunction_Check(object))
     return inline_function(interpreter, object, known.source, arguments);
   if (PyMethod_Check(object)) return call_bound_method(interpreter, known, arguments);
-  if (is_pure_builtin(object) || is_method_of_immutable(object))
+  if (is_pure_builtin(object) || is_pure_operator(object, arguments) ||
+      is_method_of_immutable(object))
     return call_pure_builtin(interpreter, object, arguments);
   if (PyWeakref_CheckRefExact(object) && arguments.positional.empty())
     return call_weak_reference(interpreter, known);

@@ -39,7 +39,7 @@ class ElementStream {
     for (const syntax::Comprehension& clause : generators)
       if (clause.is_async) interpreter.refuse(ReasonCode::generator, "an async comprehension");
     // The first iterable belongs to the scope around.
-    Value iterable = evaluate(interpreter, *generators[0].iter);
+    Value iterable = evaluate_iterable(interpreter, *generators[0].iter);
     if (const auto* object = as<RuntimeObject>(iterable))
       iterable = expected_elements(interpreter, *object, generators[0].iter->fact,
                                    generators[0].iter->fact);
@@ -70,7 +70,7 @@ class ElementStream {
       assign(interpreter_, *generators_[depth].target, item);
       if (!passes(generators_[depth])) continue;
       if (depth + 1 == generators_.size()) return element_();
-      Value iterable = evaluate(interpreter_, *generators_[depth + 1].iter);
+      Value iterable = evaluate_iterable(interpreter_, *generators_[depth + 1].iter);
       iterators_.push_back(iterate(interpreter_, iterable));
     }
     return nullptr;
@@ -294,7 +294,7 @@ class ElementLoop {
       return evaluate_iterated(interpreter, *clause.iter,
                                {interpreter.frame().code->facts_key, fact});
     Iterated known;
-    known.value = evaluate(interpreter, *clause.iter);
+    known.value = evaluate_iterable(interpreter, *clause.iter);
     if (const auto* object = as<RuntimeObject>(known.value))
       known.value = expected_elements(interpreter, *object, fact, fact);
     return known;

@@ -396,7 +396,7 @@ bool iterates_over_yields(Interpreter& interpreter, const syntax::For& loop) {
 /// for a loop that would be in the graph but for something else.
 Value evaluate_unrolled(Interpreter& interpreter, const syntax::For& loop) {
   try {
-    return evaluate(interpreter, *loop.iter);
+    return evaluate_iterable(interpreter, *loop.iter);
   } catch (const Refusal& refusal) {
     const CannotMerge* why = interpreter.followed({interpreter.frame().code->facts_key, loop.fact});
     if (refusal.reason.code != ReasonCode::dynamic_value || why == nullptr || why->why.empty())

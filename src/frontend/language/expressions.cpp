@@ -30,6 +30,7 @@
 #include "frontend/values/truth.h"
 #include "ops/list.h"
 #include "python/version.h"
+#include "syntax/folded_sets.h"
 
 namespace janus::frontend {
 
@@ -148,6 +149,27 @@ std::shared_ptr<SetValue> make_set(Interpreter& interpreter, const std::vector<V
   }
   // CPython copies larger displays from a frozenset, whose table has another size.
   set->only_grew = set->elements.size() <= 4;
+  return set;
+}
+
+/// Whether a set that gets the elements one by one has this order.
+bool is_order_of_growth(PyObject* order, const SetValue& set) {
+  const Object grown = python::check(PySet_New(nullptr));
+  for (const Value& element : set.elements)
+    if (known_object(element) == nullptr || PySet_Add(grown.get(), known_object(element)) < 0)
+      return false;
+  return std::ranges::equal(
+      python::elements(order), python::elements(grown.get()),
+      [](const Object& a, const Object& b) { return python::equal(a.get(), b.get()); });
+}
+
+/// CPython copies a display of three or more constants from a frozenset of its code.
+Value evaluate_set(Interpreter& interpreter, const syntax::Set& display) {
+  const auto set = make_set(interpreter, evaluate_elements(interpreter, display.elts));
+  if (set->elements.size() < 3) return set;
+  const Object& code = interpreter.frame().code->facts_key;
+  if (const Object folded = syntax::folded_set(display, code.get()))
+    set->only_grew = set->only_grew && is_order_of_growth(folded.get(), *set);
   return set;
 }
 
@@ -346,8 +368,7 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
     case ExpressionKind::List:
       return make_list(evaluate_elements(interpreter, syntax::as<List>(&expression).elts));
     case ExpressionKind::Set:
-      return make_set(interpreter,
-                      evaluate_elements(interpreter, syntax::as<Set>(&expression).elts));
+      return evaluate_set(interpreter, syntax::as<Set>(&expression));
     case ExpressionKind::Dict:
       return evaluate_dict(interpreter, syntax::as<Dict>(&expression));
     case ExpressionKind::ListComp:

@@ -9,6 +9,7 @@
 #include "frontend/language/arguments.h"
 #include "frontend/language/evaluation.h"
 #include "frontend/values/restart.h"
+#include "syntax/folded_sets.h"
 
 namespace janus::frontend {
 
@@ -134,6 +135,12 @@ Iterated evaluate_call(Interpreter& interpreter, const syntax::Call& expression,
 }
 
 }  // namespace
+
+Value evaluate_iterable(Interpreter& interpreter, const syntax::Expression& expression) {
+  const python::Object& code = interpreter.frame().code->facts_key;
+  const python::Object folded = syntax::folded_set(expression, code.get());
+  return folded ? interpreter.constant(folded) : evaluate(interpreter, expression);
+}
 
 Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& expression,
                            const TestKey& loop) {

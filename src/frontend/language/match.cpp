@@ -14,6 +14,7 @@
 #include "frontend/language/conditions.h"
 #include "frontend/language/evaluation.h"
 #include "frontend/objects/attributes.h"
+#include "frontend/objects/container_classes.h"
 #include "frontend/objects/folding.h"
 #include "frontend/objects/membership.h"
 #include "frontend/objects/subscripts.h"
@@ -196,13 +197,28 @@ class Matcher {
     std::vector<Value> keys;
     for (size_t i = 0; i < pattern.keys.size(); ++i) {
       const Value key = evaluate(interpreter_, *pattern.keys[i]);
-      if (!contains(interpreter_, value, key)) return false;
-      parts.emplace_back(pattern.patterns[i], subscript(interpreter_, value, key));
+      const Value part = item_of(value, key);
+      if (part == nullptr) return false;
+      parts.emplace_back(pattern.patterns[i], part);
       keys.push_back(key);
     }
     if (!pattern.rest.empty())
       parts.emplace_back(capture(pattern.rest, pattern), rest_of(value, keys));
     return true;
+  }
+
+  /// The mapping's value for the key, by its `get` as Python asks for it; null if there is none.
+  Value item_of(const Value& value, const Value& key) {
+    static PyObject* const missing =
+        PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+    if (as<Dictionary>(value) != nullptr || real_dict(value))
+      return contains(interpreter_, value, key) ? subscript(interpreter_, value, key) : nullptr;
+    const CallArguments arguments = {.positional = {key, interpreter_.constant_borrowed(missing)},
+                                     .keywords = {}};
+    const Value found = narrowed(
+        interpreter_, call(interpreter_, attribute(interpreter_, value, "get"), arguments));
+    expect_narrowed(found);
+    return known_object(found) == missing ? nullptr : found;
   }
 
   /// A dict of the items that no pattern names.

@@ -286,12 +286,11 @@ Value string_binary(Interpreter& interpreter, Operator op, const Value& left, co
   CallArguments arguments;
   arguments.positional = {left, right};
   static PyObject* const add = imported("operator.add");
-  static PyObject* const mod = imported("operator.mod");
   static PyObject* const mul = imported("operator.mul");
   if (formats && is_constant(left) && is_tuple_of_constants(right))
     return interpreter.constant(
         interpreter.must(apply_python(op, known_object(left), folded(interpreter, right).get())));
-  if (formats) return defer_formatting(interpreter, mod, arguments);
+  if (formats) return format_by_percent(interpreter, left, right);
   PyObject* const function = concatenates ? add : mul;
   return defer(interpreter, Object::borrow(function), arguments, &PyUnicode_Type);
 }

@@ -3,6 +3,7 @@
 #include "frontend/language/strings.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 
 #include "frontend/control/journal.h"
@@ -11,12 +12,16 @@
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/nesting.h"
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/evaluation.h"
 #include "frontend/objects/attributes.h"
+#include "frontend/objects/container_classes.h"
+#include "frontend/objects/dicts.h"
 #include "frontend/objects/folding.h"
 #include "frontend/objects/protocol.h"
+#include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
@@ -65,6 +70,120 @@ bool needs_run_within(const Value& value, int levels) {
 }  // namespace
 
 bool needs_run(const Value& value) { return needs_run_within(value, kMostLevels); }
+
+// --- texts that are made after the run ----------------------------------------------------------
+
+namespace {
+
+/// Whether the class has a function of the program that makes its objects' texts.
+bool has_own_text(PyTypeObject* type) {
+  static PyObject* const maker = imported("collections.namedtuple");
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"__str__", "__repr__", "__format__"}, [&](auto* name) {
+        PyObject* const found = _PyType_Lookup(type, python::interned(name));
+        return found != nullptr && PyFunction_Check(found) &&
+               PyFunction_GET_GLOBALS(found) != PyFunction_GET_GLOBALS(maker);
+      });
+}
+
+/// Whether an object that existed before the call has the same text as long as it lives.
+bool has_lasting_text(PyObject* object) {
+  if (is_immutable_constant(object) || is_torch_constant(object) || PyType_Check(object) ||
+      PyFunction_Check(object) || PyCFunction_Check(object) || PyModule_Check(object))
+    return true;
+  PyTypeObject* const type = Py_TYPE(object);
+  if (has_own_text(type)) return false;
+  if (PyLong_Check(object) || PyFloat_Check(object) || PyUnicode_Check(object)) return true;
+  const bool is_named_only =
+      type->tp_repr == PyBaseObject_Type.tp_repr && type->tp_str == PyBaseObject_Type.tp_str;
+  // What C hashes by its contents keeps them, as a datetime does.
+  const bool is_value = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 && !PyTuple_Check(object) &&
+                        !PyAnySet_Check(object) && type->tp_hash != nullptr &&
+                        type->tp_hash != PyObject_HashNotImplemented &&
+                        type->tp_hash != PyBaseObject_Type.tp_hash;
+  return is_named_only || is_value;
+}
+
+/// Whether what the tensor shows after the run are the contents that its memory has by then.
+bool is_read_after_run(const Interpreter& interpreter, const Tensor& tensor) {
+  const Tensor* const memory = memory_of(&tensor);
+  return memory->source != nullptr ||
+         std::ranges::any_of(interpreter.entry_tensor_order, [&](const auto& leaf) {
+           return leaf->grad_replaced && leaf->grad.get() == memory;
+         });
+}
+
+/// A view of what existed before the call is copied, if its text does not name its grad_fn.
+Value lasting_tensor(Interpreter& interpreter, const Value& value) {
+  const auto& tensor = *as<Tensor>(value);
+  if (tensor.source != nullptr) return nullptr;
+  if (!is_read_after_run(interpreter, tensor)) return value;
+  if (tensor.requires_grad) return nullptr;
+  return call_named(interpreter, "Tensor.clone", {.positional = {value}, .keywords = {}});
+}
+
+Value lasting_sequence(Interpreter& interpreter, const Value& value) {
+  const auto& sequence = *as<Sequence>(value);
+  if (rolled(value) != nullptr || sequence.viewed != nullptr) return value;
+  if (sequence.type && has_own_text(class_of(value))) return nullptr;
+  auto copy = std::make_shared<Sequence>(sequence.is_list);
+  copy->type = sequence.type;
+  copy->most = sequence.most;
+  for (const Value& element : sequence.elements) {
+    Value kept = lasting(interpreter, element);
+    if (kept == nullptr) return nullptr;
+    copy->elements.push_back(std::move(kept));
+  }
+  return copy->elements == sequence.elements ? value : copy;
+}
+
+Value lasting_dictionary(Interpreter& interpreter, const Value& value) {
+  const auto& dictionary = *as<Dictionary>(value);
+  auto copy = made_dict(dictionary.type);
+  copy->factory = factory_of(interpreter, value);
+  bool is_same = true;
+  for (const auto& [key, element] : dictionary.items) {
+    if (has_own_text(Py_TYPE(key.get())) && !is_enumeration(Py_TYPE(key.get()))) return nullptr;
+    Value kept = lasting(interpreter, element);
+    if (kept == nullptr) return nullptr;
+    is_same &= kept == element;
+    copy->items.emplace_back(key, std::move(kept));
+  }
+  return is_same ? value : copy;
+}
+
+}  // namespace
+
+Value lasting(Interpreter& interpreter, const Value& given) {
+  const Nesting deeper(interpreter);
+  const Value value = opened(interpreter, given);
+  const auto is_kept = [&](const Value& part) { return lasting(interpreter, part) == part; };
+  switch (value->kind) {
+    case ValueKind::number:
+    case ValueKind::deferred:
+      return value;
+    case ValueKind::run_time:
+      return is_varying_text(value) ? value : nullptr;
+    case ValueKind::tensor:
+      return lasting_tensor(interpreter, value);
+    case ValueKind::known:
+      return has_lasting_text(known_object(value)) ? value : nullptr;
+    case ValueKind::sequence:
+      return lasting_sequence(interpreter, value);
+    case ValueKind::dictionary:
+      return lasting_dictionary(interpreter, value);
+    case ValueKind::set:
+      return std::ranges::all_of(as<SetValue>(value)->elements, is_kept) ? value : nullptr;
+    case ValueKind::optional:
+      return is_kept(as<Optional>(value)->value) ? value : nullptr;
+    case ValueKind::either: {
+      const auto& either = *as<Either>(value);
+      return is_kept(either.if_true) && is_kept(either.if_false) ? value : nullptr;
+    }
+    default:
+      return nullptr;
+  }
+}
 
 namespace {
 
@@ -156,8 +275,15 @@ void expect_formats(Interpreter& interpreter, PyObject* callable, const CallArgu
 
 Value defer_formatting(Interpreter& interpreter, PyObject* callable,
                        const CallArguments& arguments) {
-  expect_formats(interpreter, callable, arguments);
-  return defer(interpreter, Object::borrow(callable), arguments, &PyUnicode_Type);
+  CallArguments kept = arguments;
+  const auto keep = [&](Value& value) {
+    value = lasting(interpreter, value);
+    if (value == nullptr) interpreter.refuse(ReasonCode::expression, "the text of an object");
+  };
+  std::ranges::for_each(kept.positional, keep);
+  for (auto& [name, value] : kept.keywords) keep(value);
+  expect_formats(interpreter, callable, kept);
+  return defer(interpreter, Object::borrow(callable), kept, &PyUnicode_Type);
 }
 
 namespace {
@@ -216,15 +342,26 @@ Value text_of_object(Interpreter& interpreter, const Value& value, bool is_repr)
   return called_text(interpreter, method, {});
 }
 
-/// Whether formatting the value runs no code of the program.
-bool is_formattable(const Value& value) {
-  if (needs_run(value)) {
-    // A tensor is formatted as it is now, not as it is after later writes to it.
-    return as<Tensor>(value) == nullptr || as<Tensor>(value)->source == nullptr;
-  }
+/// The value, or one with the same text that no later write changes; null if formatting it would
+/// run code of the program, or show such a write.
+Value formattable(Interpreter& interpreter, const Value& value) {
+  if (needs_run(value)) return lasting(interpreter, value);
+  const auto* sequence = as<Sequence>(value);
+  if (sequence != nullptr && sequence->type && has_own_text(class_of(value))) return nullptr;
   const auto* known = as<Known>(value);
-  return known == nullptr || is_immutable_constant(known->object.get()) ||
-         is_torch_constant(known->object.get()) || PyType_Check(known->object.get());
+  const bool is_plain = known == nullptr || is_immutable_constant(known->object.get()) ||
+                        is_torch_constant(known->object.get()) || PyType_Check(known->object.get());
+  return is_plain ? value : nullptr;
+}
+
+/// What format() shows of the value: of a tensor without dimensions only its number, and so
+/// nothing of its gradient.
+Value formatted_part(Interpreter& interpreter, const Value& value, int conversion) {
+  auto* tensor = as<Tensor>(value);
+  if (conversion >= 0 || tensor == nullptr || tensor->source != nullptr || !tensor->requires_grad ||
+      !is_read_after_run(interpreter, *tensor) || !read(interpreter, *tensor)->type.shape.empty())
+    return value;
+  return call_named(interpreter, "Tensor.detach", {.positional = {value}, .keywords = {}});
 }
 
 bool is_empty_text(const Value& value) {
@@ -263,7 +400,8 @@ Value format_value(Interpreter& interpreter, const Value& value, int conversion,
       }))
     return both;
   const bool has_spec = spec != nullptr && !is_empty_text(spec);
-  const bool is_object = as<Instance>(value) != nullptr || !is_formattable(value);
+  const Value kept = formattable(interpreter, formatted_part(interpreter, value, conversion));
+  const bool is_object = as<Instance>(value) != nullptr || kept == nullptr;
   if (is_object && (conversion >= 0 || !has_spec)) {
     const Value format_method = conversion < 0 ? own_format(interpreter, value) : nullptr;
     if (format_method != nullptr) {
@@ -273,8 +411,8 @@ Value format_value(Interpreter& interpreter, const Value& value, int conversion,
     if (const Value text = text_of_object(interpreter, value, conversion == 'r'))
       return format_value(interpreter, text, -1, spec);
   }
-  if (!is_formattable(value)) interpreter.refuse(ReasonCode::expression, "the text of an object");
-  Value shown = converted(interpreter, value, conversion);
+  if (kept == nullptr) interpreter.refuse(ReasonCode::expression, "the text of an object");
+  Value shown = converted(interpreter, kept, conversion);
   Value format = spec != nullptr ? spec : interpreter.string("");
   if (!needs_run(shown) && !needs_run(format))
     return interpreter.constant(interpreter.must(
@@ -294,6 +432,85 @@ Value join_formatted(Interpreter& interpreter, const syntax::JoinedStr& string) 
 
 Value shown_text(Interpreter& interpreter, const Value& value) {
   return text_of_object(interpreter, value, /*is_repr=*/false);
+}
+
+namespace {
+
+/// The letters of the conversions in a format; nothing where one takes a key or a width.
+std::optional<std::string> conversions_of(const std::string& format) {
+  std::string letters;
+  for (size_t i = format.find('%'); i != std::string::npos; i = format.find('%', i + 1)) {
+    i = format.find_first_not_of("#0- +.123456789hlL", i + 1);
+    if (i == std::string::npos || format[i] == '(' || format[i] == '*') return std::nullopt;
+    if (format[i] != '%') letters += format[i];
+  }
+  return letters;
+}
+
+/// The arguments of str.format that a field shows as they are, in its order. Nothing where a format
+/// is wrong, shows one of them twice, takes parts of them, or has widths that are arguments.
+std::optional<std::vector<Value*>> plain_fields(PyObject* format, CallArguments& arguments) {
+  static PyObject* const parse = python::import_attribute("_string", "formatter_parser").release();
+  std::vector<Value*> shown, plain;
+  size_t automatic = 0;
+  const Object fields = Object::steal(PyObject_CallOneArg(parse, format));
+  const Object all = Object::steal(fields ? PySequence_List(fields.get()) : nullptr);
+  PyErr_Clear();
+  if (!all) return std::nullopt;
+  for (const Object& each : python::elements(all.get())) {
+    PyObject* const field = PyTuple_GET_ITEM(each.get(), 1);
+    if (field == Py_None) continue;
+    const std::string name = text_of(field), spec = text_of(PyTuple_GET_ITEM(each.get(), 2));
+    if (name.find_first_of(".[") != std::string::npos || spec.find('{') != std::string::npos)
+      return std::nullopt;
+    Value* argument = nullptr;
+    if (name.empty() ||
+        std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c); })) {
+      const size_t place = name.empty() ? automatic++ : std::stoul(name.substr(0, 6));
+      if (place + 1 < arguments.positional.size()) argument = &arguments.positional[place + 1];
+    } else {
+      for (auto& [keyword, value] : arguments.keywords)
+        if (keyword == name) argument = &value;
+    }
+    if (argument == nullptr || std::ranges::find(shown, argument) != shown.end())
+      return std::nullopt;
+    shown.push_back(argument);
+    if (spec.empty() && PyTuple_GET_ITEM(each.get(), 3) == Py_None) plain.push_back(argument);
+  }
+  return plain;
+}
+
+}  // namespace
+
+Value format_by_fields(Interpreter& interpreter, PyObject* callable, CallArguments arguments) {
+  PyObject* const format =
+      arguments.positional.empty() ? nullptr : known_object(arguments.positional[0]);
+  if (format != nullptr && PyUnicode_CheckExact(format))
+    if (const auto plain = plain_fields(format, arguments))
+      for (Value* const argument : *plain) {
+        const bool is_object =
+            as<Known>(*argument) != nullptr || as<Instance>(*argument) != nullptr;
+        if (is_object && lasting(interpreter, *argument) == nullptr)
+          *argument = format_value(interpreter, *argument, -1, nullptr);
+      }
+  return defer_formatting(interpreter, callable, arguments);
+}
+
+Value format_by_percent(Interpreter& interpreter, const Value& format, const Value& given) {
+  const auto* tuple = as<Sequence>(given);
+  const bool is_tuple = tuple != nullptr && !tuple->is_list && rolled(given) == nullptr;
+  std::vector<Value> shown = is_tuple ? tuple->elements.known() : std::vector<Value>{given};
+  if (const auto* text = as<Known>(format); text != nullptr)
+    if (const auto letters = conversions_of(text_of(text->object.get())))
+      for (size_t i = 0; i < shown.size() && i < letters->size(); ++i) {
+        const bool is_object = as<Known>(shown[i]) != nullptr || as<Instance>(shown[i]) != nullptr;
+        if ((*letters)[i] != 's' || !is_object || lasting(interpreter, shown[i]) != nullptr)
+          continue;
+        if (Value own = shown_text(interpreter, shown[i])) shown[i] = std::move(own);
+      }
+  static PyObject* const mod = imported("operator.mod");
+  const Value values = is_tuple ? make_tuple(std::move(shown)) : shown[0];
+  return defer_formatting(interpreter, mod, {.positional = {format, values}, .keywords = {}});
 }
 
 }  // namespace janus::frontend

@@ -15,8 +15,18 @@ Value format_value(Interpreter& interpreter, const Value& value, int conversion,
 /// str(value) of an exception, or of an object whose class defines it in Python; null for others.
 Value shown_text(Interpreter& interpreter, const Value& value);
 
+/// The value, or one that has the same text, whose text after the run is what it is now; null if
+/// there is none.
+Value lasting(Interpreter& interpreter, const Value& value);
+
+/// format.format(...): the format is the first argument.
+Value format_by_fields(Interpreter& interpreter, PyObject* callable, CallArguments arguments);
+
+/// format % given
+Value format_by_percent(Interpreter& interpreter, const Value& format, const Value& given);
+
 /// Defers a call of a function that formats its arguments; refuses if the call may raise for some
-/// values of the arguments.
+/// values of the arguments, or shows what may be another text after the run.
 Value defer_formatting(Interpreter& interpreter, PyObject* callable,
                        const CallArguments& arguments);
 

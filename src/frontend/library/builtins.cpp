@@ -150,27 +150,41 @@ Value call_abs(Interpreter& interpreter, const Arguments& arguments) {
       interpreter.must(PyNumber_Absolute(folded(interpreter, value).get())));
 }
 
-/// round(x) and round(x, digits) of numbers; null for others.
-Value round_number(Interpreter& interpreter, const Arguments& arguments) {
-  const auto* number = arguments.positional.empty() ? nullptr : as<Number>(arguments.positional[0]);
-  if (number == nullptr) return nullptr;
-  const bool digits = arguments.positional.size() + arguments.keywords.size() > 1;
-  const Type::Kind kind =
-      digits && number->type == Type::Kind::f64 ? number->type : Type::Kind::i64;
-  if (digits && (arguments.positional.size() == 1 || is_none(arguments.positional[1])))
-    return nullptr;
-  return call_python(interpreter, "builtins.round", arguments, kind);
+/// Whether the value is an int or bool: known, or of the graph.
+bool is_whole(const Value& value) {
+  const auto* number = as<Number>(value);
+  if (number != nullptr) return number->type != Type::Kind::f64;
+  PyObject* const known = known_object(value);
+  return known != nullptr && PyLong_Check(known);
+}
+
+/// round(x) and round(x, digits), of a number or of digits that only the run knows.
+Value round_number(Interpreter& interpreter, Arguments arguments) {
+  const Value* const given = arguments.given(1, "ndigits");
+  const Value digits = given != nullptr && !is_none(*given) ? *given : nullptr;
+  const Value rounded = arguments.positional.empty() ? nullptr : arguments.positional[0];
+  const auto* number = rounded == nullptr ? nullptr : as<Number>(rounded);
+  PyObject* const known = rounded == nullptr ? nullptr : known_object(rounded);
+  const bool is_known = known != nullptr && (PyLong_CheckExact(known) || PyFloat_CheckExact(known));
+  if ((number == nullptr && !is_known) || (digits != nullptr && !is_whole(digits)) ||
+      arguments.positional.size() + arguments.keywords.size() != (given != nullptr ? 2 : 1))
+    interpreter.refuse(ReasonCode::expression, "round()");
+  arguments = {.positional = {rounded}, .keywords = {}};
+  if (digits != nullptr) arguments.positional.push_back(digits);
+  const bool is_float = number != nullptr ? number->type == Type::Kind::f64 : PyFloat_Check(known);
+  if (number == nullptr)
+    return defer(interpreter, Object::borrow(imported("builtins.round")), arguments,
+                 is_float ? &PyFloat_Type : &PyLong_Type);
+  return call_python(interpreter, "builtins.round", arguments,
+                     digits != nullptr && is_float ? Type::Kind::f64 : Type::Kind::i64);
 }
 
 Value call_round(Interpreter& interpreter, const Arguments& arguments) {
   if (Value result = by_own_method(interpreter, arguments, "__round__")) return result;
-  for (const Value& value : arguments.positional)
-    if (needs_run(value)) {
-      if (as<Tensor>(value) != nullptr) interpreter.refuse(ReasonCode::expression, "round()");
-      if (Value rounded = round_number(interpreter, arguments)) return rounded;
-      return defer(interpreter, Object::borrow(imported("builtins.round")), arguments,
-                   arguments.positional.size() > 1 ? &PyFloat_Type : &PyLong_Type);
-    }
+  if (std::ranges::any_of(arguments.positional, needs_run) ||
+      std::ranges::any_of(arguments.keywords,
+                          [](const auto& each) { return needs_run(each.second); }))
+    return round_number(interpreter, arguments);
   if (!arguments.keywords.empty()) refuse_arguments(interpreter, "round");
   Object list = folded(interpreter, make_tuple(arguments.positional));
   return interpreter.constant(

@@ -27,26 +27,6 @@ namespace {
 
 using Arguments = CallArguments;
 
-/// Whether the value's text is the same after the run as now.
-bool is_printable(Interpreter& interpreter, const Value& given) {
-  const Nesting deeper(interpreter);
-  const Value value = opened(interpreter, given);
-  const auto printable = [&](const Value& part) { return is_printable(interpreter, part); };
-  if (const auto* tensor = as<Tensor>(value)) return tensor->source == nullptr;
-  if (const auto* known = as<Known>(value))
-    return is_immutable_constant(known->object.get()) || is_torch_constant(known->object.get());
-  if (const auto* sequence = as<Sequence>(value))
-    return std::all_of(sequence->elements.begin(), sequence->elements.end(), printable);
-  if (const auto* dictionary = as<Dictionary>(value))
-    return std::all_of(dictionary->items.begin(), dictionary->items.end(),
-                       [&](const auto& item) { return printable(item.second); });
-  return as<Number>(value) != nullptr || as<Deferred>(value) != nullptr || is_varying_text(value);
-}
-
-}  // namespace
-
-namespace {
-
 /// Whether this method of a file is that of a class written in C, or of an installed package, as
 /// notebooks have it: what such code notes, it keeps to itself.
 bool is_foreign(PyObject* file, const char* method) {
@@ -96,7 +76,7 @@ bool is_text(const Value& value) {
 
 /// What print shows of the value: as it is if its text is the same after the run.
 Value shown(Interpreter& interpreter, const Value& value) {
-  if (is_printable(interpreter, value)) return value;
+  if (Value kept = lasting(interpreter, value)) return kept;
   const Value text = shown_text(interpreter, value);
   if (text == nullptr) interpreter.refuse(ReasonCode::unknown_callable, "print of an object");
   return text;
@@ -426,19 +406,21 @@ Value call_log(Interpreter& interpreter, const Arguments& arguments) {
   if (logger == nullptr) return nullptr;
   auto* type = reinterpret_cast<PyObject*>(Py_TYPE(logger->object.get()));
   if (type != logger_class && type != root_class) return nullptr;
+  std::vector<Value> shown;
   for (size_t i = 1; i < 4; ++i)
-    if (!is_printable(interpreter, arguments.positional[i])) return nullptr;
+    if (shown.emplace_back(lasting(interpreter, arguments.positional[i])) == nullptr)
+      return nullptr;
   const Frame* frame = logging_frame(interpreter);
   if (frame == nullptr) return nullptr;
   const Place place = place_of(interpreter, *frame);
   Arguments record;
   record.positional = {arguments.positional[0],
                        interpreter.constant(python::attribute(logger->object.get(), "name")),
-                       arguments.positional[1],
+                       shown[0],
                        interpreter.string(place.file),
                        interpreter.integer(place.line),
-                       arguments.positional[2],
-                       arguments.positional[3],
+                       shown[1],
+                       shown[2],
                        interpreter.none(),
                        interpreter.string(place.function)};
   Arguments handled;

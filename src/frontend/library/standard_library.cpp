@@ -415,6 +415,14 @@ Value call_unary(Interpreter& interpreter, const Arguments& arguments) {
   return unary(interpreter, op, arguments.positional[0]);
 }
 
+/// operator.call(callable, ...)
+Value call_callable(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.empty()) return nullptr;
+  Arguments given = arguments;
+  given.positional.erase(given.positional.begin());
+  return call(interpreter, arguments.positional[0], given);
+}
+
 Value call_truth(Interpreter& interpreter, const Arguments& arguments) {
   if (arguments.positional.size() != 1) return nullptr;
   return flag_value(interpreter, truth_of(interpreter, arguments.positional[0]));
@@ -611,6 +619,7 @@ std::span<const SpecialCallable> standard_library_callables() {
       {"operator.ilshift", call_in_place<Operator::LShift>},
       {"operator.irshift", call_in_place<Operator::RShift>},
       {"operator.iconcat", call_in_place<Operator::Add>},
+      {"operator.call", call_callable},
       {"operator.truth", call_truth},
       {"operator.is_", call_is<true>},
       {"operator.is_not", call_is<false>},

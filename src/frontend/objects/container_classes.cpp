@@ -13,17 +13,35 @@ PyTypeObject* class_at(const char* path) { return reinterpret_cast<PyTypeObject*
 
 }  // namespace
 
+namespace {
+
+/// Methods of tuples that the interpreter takes over: a class with its own is no named tuple to it.
+constexpr const char* kTakenOver[] = {
+    "__iter__", "__len__",      "__getitem__",      "__contains__", "__eq__",   "__ne__",
+    "__lt__",   "__le__",       "__gt__",           "__ge__",       "__add__",  "__radd__",
+    "__iadd__", "__mul__",      "__rmul__",         "__imul__",     "__hash__", "__init__",
+    "__bool__", "__reversed__", "__getattribute__", "__getattr__",  "count",    "index"};
+
+/// Whether the class reads the field as it is, and not by a property of its own.
+bool is_plain_field(PyTypeObject* type, PyObject* field) {
+  static PyTypeObject* const getter = class_at("collections._tuplegetter");
+  PyObject* const found = PyUnicode_Check(field) ? _PyType_Lookup(type, field) : nullptr;
+  return found != nullptr && Py_IS_TYPE(found, getter);
+}
+
+}  // namespace
+
 PyObject* tuple_fields(PyTypeObject* type) {
-  if (PyType_IsSubtype(type, &PyTuple_Type) == 0) return nullptr;
-  for (const char* method : {"__iter__", "__len__", "__getitem__", "__contains__", "__eq__",
-                             "__lt__", "__add__", "__hash__", "__init__"}) {
-    const Object name = Object::steal(PyUnicode_InternFromString(method));
-    if (_PyType_Lookup(type, name.get()) != _PyType_Lookup(&PyTuple_Type, name.get()))
-      return nullptr;
+  if (type == &PyTuple_Type || PyType_IsSubtype(type, &PyTuple_Type) == 0) return nullptr;
+  PyObject* const fields = _PyType_Lookup(type, python::interned("_fields"));
+  if (fields == nullptr || !PyTuple_Check(fields)) return nullptr;
+  for (const char* method : kTakenOver) {
+    PyObject* const name = python::interned(method);
+    if (_PyType_Lookup(type, name) != _PyType_Lookup(&PyTuple_Type, name)) return nullptr;
   }
-  static PyObject* const name = PyUnicode_InternFromString("_fields");
-  PyObject* fields = _PyType_Lookup(type, name);
-  return fields != nullptr && PyTuple_Check(fields) ? fields : nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields); ++i)
+    if (!is_plain_field(type, PyTuple_GET_ITEM(fields, i))) return nullptr;
+  return fields;
 }
 
 bool is_tuple_like(PyObject* object) {

@@ -20,15 +20,16 @@ namespace janus::frontend {
 
 using python::Object;
 
+Value factory_of(Interpreter& interpreter, const Value& dictionary) {
+  const auto* made = as<Dictionary>(dictionary);
+  if (made != nullptr && made->factory != nullptr) return made->factory;
+  if (class_of(dictionary) != default_dict_type()) return nullptr;
+  return attribute(interpreter, dictionary, "default_factory");
+}
+
 namespace {
 
 using Arguments = CallArguments;
-
-std::shared_ptr<Dictionary> empty_like(const Dictionary& dictionary) {
-  auto empty = made_dict(dictionary.type);
-  empty->factory = dictionary.factory;
-  return empty;
-}
 
 Value pop_item(Interpreter& interpreter, const std::shared_ptr<Dictionary>& dictionary,
                const Arguments& arguments) {
@@ -153,7 +154,8 @@ Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::stri
   if (name == "copy")
     return native([dictionary](Interpreter& inner, const Arguments& arguments) -> Value {
       expect_count(inner, arguments, 0, 0);
-      auto copy = empty_like(*dictionary);
+      auto copy = made_dict(dictionary->type);
+      copy->factory = factory_of(inner, dictionary);
       copy->items = dictionary->items;
       return copy;
     });

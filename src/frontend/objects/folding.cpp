@@ -46,6 +46,25 @@ Object folded_view(Interpreter& interpreter, const Sequence& view) {
   return interpreter.must(PyObject_CallMethod(dict.get(), view.part.c_str(), nullptr));
 }
 
+/// The elements of the sequence as an object of its class. A named tuple's class itself takes them
+/// one by one.
+Object tuple_of_class(Interpreter& interpreter, const Sequence& sequence, Object elements) {
+  if (!sequence.type) return elements;
+  auto* const type = reinterpret_cast<PyTypeObject*>(sequence.type.get());
+  if (tuple_fields(type) == nullptr)
+    return interpreter.must(PyObject_CallOneArg(sequence.type.get(), elements.get()));
+  const Object arguments = interpreter.must(PyTuple_Pack(1, elements.get()));
+  return interpreter.must(PyTuple_Type.tp_new(type, arguments.get(), nullptr));
+}
+
+/// Whether a dict finds the tuple by the contents of its elements alone.
+bool is_tuple_of_constants(PyObject* object) {
+  return is_tuple_like(object) &&
+         std::ranges::all_of(python::elements(object), [](const Object& element) {
+           return is_immutable_constant(element.get());
+         });
+}
+
 /// Whether a dict finds the object by code of C that reads nothing but its immutable contents: that
 /// of a class derived from a text or number, or of a plain enumeration.
 bool is_key_by_contents(Interpreter& interpreter, PyObject* object) {
@@ -85,9 +104,7 @@ Object folded(Interpreter& interpreter, const Value& value) {
       if (PyList_Append(list.get(), folded(interpreter, element).get()) < 0)
         interpreter.refuse_raised();
     if (sequence->is_list) return list;
-    Object tuple = interpreter.must(PyList_AsTuple(list.get()));
-    if (!sequence->type) return tuple;
-    return interpreter.must(PyObject_CallOneArg(sequence->type.get(), tuple.get()));
+    return tuple_of_class(interpreter, *sequence, interpreter.must(PyList_AsTuple(list.get())));
   }
   if (const auto* slice = as<SliceValue>(value))
     return interpreter.must(PySlice_New(folded(interpreter, slice->start).get(),
@@ -120,6 +137,7 @@ Object key_object(Interpreter& interpreter, const Value& value) {
     bool plain = is_immutable_constant(object) || PyType_Check(object) ||
                  PyFunction_Check(object) || PyCFunction_Check(object) || PyModule_Check(object) ||
                  is_torch_constant(object) || is_identity_number(object) ||
+                 is_tuple_of_constants(object) ||
                  Py_TYPE(object)->tp_hash == PyBaseObject_Type.tp_hash ||
                  is_key_by_contents(interpreter, object);
     if (plain) {
@@ -135,7 +153,7 @@ Object key_object(Interpreter& interpreter, const Value& value) {
     for (size_t i = 0; i < sequence->elements.size(); ++i)
       PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i),
                        key_object(interpreter, sequence->elements[i]).release());
-    return tuple;
+    return tuple_of_class(interpreter, *sequence, std::move(tuple));
   }
   if (const auto* tensor = as<Tensor>(value); tensor != nullptr && tensor->source != nullptr) {
     // Tensors are hashed by identity.

@@ -85,7 +85,16 @@ Value call_partial(Interpreter& interpreter, const Value& partial, const CallArg
 
 namespace {
 
-/// Python takes a partial of a partial apart, unless the inner one has attributes of its own.
+/// Whether Python takes a partial of the callable apart: it does unless that has attributes.
+bool is_taken_apart(const Value& callable) {
+  if ((as<Instance>(callable) == nullptr && as<Known>(callable) == nullptr) ||
+      !is_partial(class_of(callable)))
+    return false;
+  PyObject* const known = known_object(callable);
+  PyObject** const attributes = known == nullptr ? nullptr : _PyObject_GetDictPtr(known);
+  return attributes == nullptr || *attributes == nullptr;
+}
+
 Value call_partial_class(Interpreter& interpreter, const CallArguments& arguments) {
   const auto is_named_placeholder = [](const auto& keyword) {
     return is_placeholder(keyword.second);
@@ -96,8 +105,7 @@ Value call_partial_class(Interpreter& interpreter, const CallArguments& argument
   const Value function = arguments.positional[0];
   CallArguments given = arguments;
   given.positional.erase(given.positional.begin());
-  if (as<Instance>(function) == nullptr || !is_partial(class_of(function)))
-    return make_partial(function, given);
+  if (!is_taken_apart(function)) return make_partial(function, given);
   const PartialParts all = joined(parts_of_partial(interpreter, function), given);
   return make_partial(all.function, all.arguments);
 }

@@ -19,6 +19,7 @@
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/container_classes.h"
 #include "frontend/objects/dict_views.h"
+#include "frontend/objects/dicts.h"
 #include "frontend/objects/entry_containers.h"
 #include "frontend/objects/folding.h"
 #include "frontend/objects/lists.h"
@@ -48,10 +49,7 @@ Value missing_item(Interpreter& interpreter, const Value& self, const Value& key
   PyTypeObject* type = class_of(self);
   if (is_counter(type)) return interpreter.integer(0);
   if (type != default_dict_type()) raise(interpreter, PyExc_KeyError, "KeyError");
-  const auto* dictionary = as<Dictionary>(self);
-  Value factory = dictionary != nullptr && dictionary->factory != nullptr
-                      ? dictionary->factory
-                      : attribute(interpreter, self, "default_factory");
+  const Value factory = factory_of(interpreter, self);
   if (const auto* none = as<Known>(factory); none != nullptr && none->object.is(Py_None))
     raise(interpreter, PyExc_KeyError, "KeyError");
   Value value = call(interpreter, factory, {});

@@ -31,6 +31,7 @@
 #include "frontend/core/tensor_hooks.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/container_classes.h"
+#include "frontend/objects/dicts.h"
 #include "frontend/objects/partials.h"
 #include "frontend/recursion/runtime_store_log.h"
 #include "frontend/tensors/arrays.h"
@@ -327,7 +328,7 @@ class TemplateWriter {
   Template parts(const Value& value) {
     if (auto tensor = shared_as<Tensor>(value)) return write_tensor(tensor);
     if (const auto* sequence = as<Sequence>(value)) return write_sequence(*sequence);
-    if (const auto* dictionary = as<Dictionary>(value)) return write_dictionary(*dictionary);
+    if (as<Dictionary>(value) != nullptr) return write_dictionary(value);
     if (const auto* instance = as<Instance>(value)) {
       if (is_exception(value))  // it holds the frames that it came through
         interpreter_.refuse(ReasonCode::dynamic_value, "an exception that outlives the run");
@@ -399,7 +400,7 @@ class TemplateWriter {
     if (instance.fields->source != nullptr)
       interpreter_.refuse(ReasonCode::dynamic_value,
                           "an object that outlives the run, with a __dict__ that is not its own");
-    Template form = write_dictionary(*instance.fields);
+    Template form = write_dictionary(instance.fields);
     form.kind = Template::Kind::instance;
     form.object = instance.type;
     form.index = form.children.size();
@@ -594,7 +595,8 @@ class TemplateWriter {
     return form;
   }
 
-  Template write_dictionary(const Dictionary& dictionary) {
+  Template write_dictionary(const Value& value) {
+    const auto& dictionary = *as<Dictionary>(value);
     if (dictionary.source != nullptr && !now_) return from_source(dictionary.source);
     Template form = made(Template::Kind::dict);
     for (const auto& [key, element] : dictionary.items) {
@@ -606,11 +608,12 @@ class TemplateWriter {
     typed.object = dictionary.type;
     // Those that the run makes are of an OrderedDict, that of a signature's parameters.
     if (is_proxy(dictionary)) form = call_of("collections.OrderedDict", std::move(form));
-    if (dictionary.factory != nullptr) typed.children.push_back(write(dictionary.factory));
+    if (const Value factory = factory_of(interpreter_, value))
+      typed.children.push_back(write(factory));
     typed.children.push_back(std::move(form));
     if (dictionary.attributes == nullptr || dictionary.attributes->items.empty()) return typed;
     Template whole = call_of("torchjanus.containers.with_attributes", std::move(typed));
-    whole.children.push_back(write_dictionary(*dictionary.attributes));
+    whole.children.push_back(write_dictionary(dictionary.attributes));
     return whole;
   }
 

@@ -2,6 +2,7 @@
 converted function gives what the original gives, by a graph."""
 
 import functools
+import operator
 import re
 from collections import namedtuple
 
@@ -238,3 +239,56 @@ def test_what_a_bound_method_reads_changes():
 
     batches = [(torch.randn(3),) for _ in range(7)]
     return Program(step, [*batches, lambda: table.update(a=7.0), *batches])
+
+
+def counted(*arguments, **keywords):
+    counted.calls += 1
+    return counted.calls, arguments, keywords
+
+
+@differential(hits=5)
+def test_operator_call():
+    def step(x):
+        counted.calls = 0
+        return operator.call(counted, 1), operator.call(counted, a=x), counted.calls, x * 2
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)])
+
+
+class Hinting:
+    asked = 0
+
+    def __length_hint__(self):
+        Hinting.asked += 1
+        return Hinting.asked
+
+
+@differential(reasons=["unknown_callable"])
+def test_functions_of_operator_that_ask_an_object():
+    hinting = Hinting()
+
+    def step(x):
+        Hinting.asked = 0
+        known = operator.index(3), operator.indexOf([1, 2], 2), operator.countOf((1, 1), 1)
+        return known, operator.length_hint(hinting), x * 2
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)])
+
+
+def first(*arguments, **keywords):
+    return arguments[0] * 2
+
+
+FIRST = functools.partial(first, 1, k=2)
+TAGGED = functools.partial(first, 1)
+TAGGED.tag = 3
+
+
+@differential(hits=5)
+def test_partials_of_partials_from_before():
+    def step(x):
+        one, other = functools.partial(FIRST, 2, k=3), functools.partial(TAGGED, 2)
+        apart = one.func is first, one.args, one.keywords, other.func is TAGGED, other.args
+        return apart, one(3), other(3), x * 2
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)])

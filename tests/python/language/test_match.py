@@ -1,6 +1,7 @@
 """Differential programs: `match` statements."""
 
 import enum
+from collections import OrderedDict
 from dataclasses import dataclass
 
 import pytest
@@ -192,3 +193,36 @@ def test_rest_of_a_mapping():
 
     calls = [({"scale": 2.0, "offset": o}, torch.randn(3)) for o in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)]
     return Program(step, [*calls, ({"other": 1}, torch.randn(3)), ({"scale": 2.0}, torch.randn(3))])
+
+
+class OwnItems(dict):
+    def __getitem__(self, key):
+        return "own", key
+
+
+class OwnGet(dict):
+    def get(self, key, default=None):
+        return ("got", key) if key == "b" else default
+
+
+class OwnMissing(dict):
+    def __missing__(self, key):
+        return 5
+
+
+@pytest.mark.parametrize("kind", [dict, OwnItems, OwnGet, OwnMissing, OrderedDict])
+@differential(hits=5)
+def test_mappings_are_asked_by_get(kind):
+    def step(given, x):
+        answers = []
+        for mapping in (given, kind(a=1), kind(b=x)):
+            match mapping:
+                case {"b": value}:
+                    answers.append(("b", value))
+                case {"a": value, "c": _}:
+                    answers.append(("c", value))
+                case {"a": value}:
+                    answers.append(("a", value))
+        return answers, x * 2
+
+    return Program(step, [(kind(a=2), torch.randn(3)) for _ in range(8)])

@@ -167,3 +167,39 @@ def test_count_from_a_float():
             return x + 1, str(error)
 
     return Program(step, [(torch.randn(3),) for _ in range(6)])
+
+
+@differential(hits=5)
+def test_round_with_and_without_digits():
+    def step(x):
+        total = x.sum().item()
+        digits = int(total) % 3
+        whole = round(total, None), round(total), round(total > 1), round(257, digits)
+        parts = round(total, 1), round(total, ndigits=2), round(total, True), round(2.567, digits)
+        return x * 2, whole, [type(each) for each in whole], parts
+
+    return Program(step, [(torch.rand(3),) for _ in range(8)])
+
+
+def of_a_list(total):
+    return round([total, 2.0])
+
+
+def of_a_text(total):
+    return round(f"{total}")
+
+
+def to_a_float(total):
+    return round(total, 1.5)
+
+
+@pytest.mark.parametrize("rounded", [of_a_list, of_a_text, to_a_float])
+@differential(reasons=["expression"])
+def test_round_of_what_is_no_number(rounded):
+    def step(x):
+        try:
+            return rounded(x.sum().item())
+        except TypeError as error:
+            return str(error)
+
+    return Program(step, [(torch.rand(3),) for _ in range(6)])

@@ -438,3 +438,20 @@ def test_containers_that_hold_themselves_or_are_very_deep(step):
     for call in range(6):
         assert outcome(converted, torch.ones(2) * call) == outcome(step, torch.ones(2) * call)
     assert "internal_error" not in {each["code"] for each in converted.stats()["reasons"]}
+
+
+@differential(hits=5)
+def test_defaultdicts_from_before_the_call_as_they_are():
+    counts = defaultdict(int, n=1)
+    ordered = OrderedDict(n=1)
+
+    def step(x):
+        counts["n"] += 1
+        ordered["n"] += 1
+        print(counts, {"counts": counts}, ordered)
+        other = counts.copy()
+        other["new"] += 2
+        counts["n"] += 1
+        return x * 2, other, "{} {}".format(counts, x[0].item())
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)], watch=[counts, ordered])
