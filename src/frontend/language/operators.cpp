@@ -385,7 +385,8 @@ Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
   const auto* list = as<Sequence>(left);
   const bool is_list =
       list != nullptr ? list->is_list : known != nullptr && PyList_CheckExact(known->object.get());
-  const bool is_dict = as<Dictionary>(left) != nullptr ||
+  // A Counter has operators of its own.
+  const bool is_dict = (as<Dictionary>(left) != nullptr && !is_counter(class_of(left))) ||
                        (known != nullptr && PyDict_CheckExact(known->object.get()));
   if ((is_list && op == Operator::Add) || (is_dict && op == Operator::BitOr)) {
     CallArguments arguments;

@@ -414,7 +414,10 @@ void delete_subscript(Interpreter& interpreter, const Value& value, const Value&
   auto* dictionary = as<Dictionary>(value);
   expect_no_proxy(interpreter, value);
   if (dict || dictionary != nullptr) {
-    if (!contains(interpreter, value, key)) raise(interpreter, PyExc_KeyError, "KeyError");
+    if (!contains(interpreter, value, key)) {
+      if (is_counter(class_of(value))) return;
+      raise(interpreter, PyExc_KeyError, "KeyError");
+    }
     if (dict) return write_real_dict(interpreter, *dict, key, nullptr);
     return change_item(interpreter, *dictionary, key_object(interpreter, key), nullptr);
   }
