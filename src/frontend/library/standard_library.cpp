@@ -112,25 +112,39 @@ Value call_permutations(Interpreter& interpreter, const Arguments& arguments) {
 }
 Value call_pairwise(Interpreter& interpreter, const Arguments& arguments) {
   if (arguments.positional.size() != 1) return nullptr;
-  return rearranged(interpreter, "itertools.pairwise", arguments, 1);
+  auto elements = iterate(interpreter, arguments.positional[0]);
+  auto before = std::make_shared<Value>();
+  return std::make_shared<Iterator>([elements, before]() -> Value {
+    if (*before == nullptr) *before = elements->next();
+    Value element = *before == nullptr ? nullptr : elements->next();
+    if (element == nullptr) return *before = nullptr;
+    return make_tuple({std::exchange(*before, element), element});
+  });
 }
 
 Value call_zip_longest(Interpreter& interpreter, const Arguments& arguments) {
   Value fill = interpreter.none();
-  for (const auto& [name, value] : arguments.keywords) fill = value;
-  std::vector<std::vector<Value>> columns;
-  size_t length = 0;
-  for (const Value& iterable : arguments.positional) {
-    columns.push_back(elements_of(interpreter, iterable));
-    length = std::max(length, columns.back().size());
+  for (const auto& [name, value] : arguments.keywords) {
+    if (name != "fillvalue") return nullptr;
+    fill = value;
   }
-  std::vector<Value> rows;
-  for (size_t i = 0; i < length; ++i) {
+  auto columns = std::make_shared<std::vector<std::shared_ptr<Iterator>>>();
+  for (const Value& iterable : arguments.positional)
+    columns->push_back(iterate(interpreter, iterable));
+  auto active = std::make_shared<size_t>(columns->size());
+  return std::make_shared<Iterator>([columns, active, fill]() -> Value {
+    if (*active == 0) return nullptr;
     std::vector<Value> row;
-    for (const auto& column : columns) row.push_back(i < column.size() ? column[i] : fill);
-    rows.push_back(make_tuple(std::move(row)));
-  }
-  return iterate_elements(std::move(rows));
+    for (std::shared_ptr<Iterator>& column : *columns) {
+      Value element = column == nullptr ? nullptr : column->next();
+      if (column != nullptr && element == nullptr) {
+        column = nullptr;
+        if (--*active == 0) return nullptr;
+      }
+      row.push_back(element == nullptr ? fill : element);
+    }
+    return make_tuple(std::move(row));
+  });
 }
 
 Value call_accumulate(Interpreter& interpreter, const Arguments& arguments) {
@@ -165,19 +179,22 @@ Value call_islice(Interpreter& interpreter, const Arguments& arguments) {
   const int64_t stop = bound(only_stop ? 1 : 2, INT64_MAX), step = bound(3, 1);
   if (start < 0 || stop < 0 || step < 1)
     interpreter.refuse(ReasonCode::would_raise, "ValueError: bounds of islice()");
-  auto elements = iterate(interpreter, given[0]);
+  auto elements = std::make_shared<std::shared_ptr<Iterator>>(iterate(interpreter, given[0]));
   auto at = std::make_shared<int64_t>(0);
   auto next = std::make_shared<int64_t>(start);
   return std::make_shared<Iterator>([elements, at, next, stop, step]() -> Value {
-    while (*at < stop) {
-      if (*next >= stop) return nullptr;
-      Value element = elements->next();
-      if (element == nullptr) return nullptr;
-      if ((*at)++ != *next) continue;
-      *next += step;
-      return element;
-    }
-    return nullptr;
+    // What lies in front of the next element is taken, even where that is behind the bound.
+    Value element;
+    do {
+      const bool is_over = *elements == nullptr || (*at >= stop && *at >= *next);
+      element = is_over ? nullptr : (*elements)->next();
+      if (element == nullptr) {
+        elements->reset();
+        return nullptr;
+      }
+    } while ((*at)++ < *next);
+    *next = step > stop - *next ? stop : *next + step;
+    return element;
   });
 }
 

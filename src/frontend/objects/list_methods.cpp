@@ -18,6 +18,7 @@
 #include "frontend/objects/deques.h"
 #include "frontend/objects/entry_containers.h"
 #include "frontend/objects/folding.h"
+#include "frontend/objects/iteration.h"
 #include "frontend/objects/lists.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
@@ -88,7 +89,11 @@ void extend(Interpreter& interpreter, Sequence& list, const Value& values) {
   const TestKey test{Object::steal(PyUnicode_InternFromString("list.extend")), -1};
   if (const auto met = counted_elements(interpreter, values, -1))
     return append_counted(interpreter, test, list, *met, true);
-  for (const Value& element : elements_of(interpreter, values)) append(interpreter, list, element);
+  for_each_element(interpreter, values, [&](const Value& element) {
+    append(interpreter, list, element);
+    trim_deque(list, true);
+    note_list_change(interpreter, list);
+  });
 }
 
 /// The position of the value in a list of numbers of the graph, with a guard that there is one;
@@ -122,7 +127,7 @@ Value list_append(Interpreter& inner, Sequence& self, const Arguments& arguments
 Value list_extend(Interpreter& inner, Sequence& self, const Arguments& arguments) {
   expect_count(inner, arguments, 1, 1);
   extend(inner, self, arguments.positional[0]);
-  trim_deque(self, true);
+  trim_deque(self, true);  // of what came as a whole
   return inner.none();
 }
 
@@ -264,11 +269,10 @@ Value sequence_method(const std::shared_ptr<Sequence>& sequence, const std::stri
   return nullptr;
 }
 
-Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value> elements) {
+Value grow_list(Interpreter& interpreter, const Known& known, const Value& element) {
   Heap::List& list = interpreter.heap.list_of(known.object.get(), known.source);
   if (PyList_Check(known.object.get())) note_length(interpreter, known.source);
-  for (const Value& element : elements)
-    append(interpreter, list.shadow != nullptr ? *list.shadow : *list.appended, element);
+  append(interpreter, list.shadow != nullptr ? *list.shadow : *list.appended, element);
   if (list.shadow != nullptr) trim_deque(*list.shadow, true);
   interpreter.heap.note_change();
   interpreter.mark(speculate::LineMark::Kind::effect);

@@ -3,6 +3,7 @@
 #include "frontend/objects/set_methods.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "frontend/core/class_of.h"
 #include "frontend/core/heap.h"
@@ -10,9 +11,11 @@
 #include "frontend/objects/container_classes.h"
 #include "frontend/objects/dict_views.h"
 #include "frontend/objects/folding.h"
+#include "frontend/objects/iteration.h"
 #include "frontend/objects/membership.h"
 #include "frontend/objects/sets.h"
 #include "frontend/objects/special_callables.h"
+#include "frontend/values/operands.h"
 
 namespace janus::frontend {
 
@@ -80,22 +83,47 @@ void change(Interpreter& interpreter, const Value& self, const Value& key, bool 
 /// single elements may rebuild the set's hash table.
 void expect_same_order(const Frames& frames, const Value& self, Operator op, const Value& other,
                        const Keys& right) {
+  // Python makes room for all keys of a dict and of a set before it adds the first.
+  const bool grows = op == Operator::BitOr && !is_set(other) && class_of(other) != &PyDict_Type;
   if (auto* set = as<SetValue>(self)) {
-    set->only_grew = set->only_grew && op == Operator::BitOr && !is_set(other);
+    set->only_grew = set->only_grew && grows;
     return;
   }
   if (right.empty() && op == Operator::BitOr) return;
-  if (op != Operator::BitOr || is_set(other) || class_of(other) == &PyDict_Type)
-    frames.refuse(ReasonCode::heap_write, "a set that another set changes");
+  if (!grows) frames.refuse(ReasonCode::heap_write, "a set that another set changes");
+}
+
+/// Whether code of the program may run while its elements are taken.
+bool is_iterator(Interpreter& interpreter, const Value& value) {
+  if (is_set(value) || is_constant(value)) return false;
+  const Value shadow = opened(interpreter, value);
+  return as<Iterator>(shadow) != nullptr || as<Instance>(shadow) != nullptr ||
+         as<Known>(shadow) != nullptr;
+}
+
+/// Adds or discards each of the elements before the next is asked for, which may look.
+void change_one_by_one(Interpreter& interpreter, const Value& self, Operator op,
+                       const Value& other) {
+  bool is_first = true;
+  for_each_element(interpreter, other, [&](const Value& element) {
+    const Value key = set_element(interpreter, element);
+    if (std::exchange(is_first, false)) expect_same_order(interpreter, self, op, other, {key});
+    change(interpreter, self, key, op == Operator::BitOr);
+  });
 }
 
 /// `self op= other` for each of the others.
 void change_by(Interpreter& interpreter, const Value& self, Operator op,
                const std::vector<Value>& others) {
   for (const Value& other : others) {
+    const bool is_gone_through = op == Operator::BitOr || op == Operator::Sub;
+    if (is_gone_through && is_iterator(interpreter, other)) {
+      change_one_by_one(interpreter, self, op, other);
+      continue;
+    }
     const Keys right = unordered_elements(interpreter, other);
     expect_same_order(interpreter, self, op, other, right);
-    if (op == Operator::BitOr || op == Operator::Sub) {
+    if (is_gone_through) {
       for (const Value& key : right) change(interpreter, self, key, op == Operator::BitOr);
       continue;
     }
