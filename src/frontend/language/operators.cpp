@@ -128,9 +128,14 @@ bool is_size(const Sequence& sequence) {
   return sequence.type.is(reinterpret_cast<PyObject*>(size_class()));
 }
 
-Value repeated(Interpreter& interpreter, const Sequence& sequence, const Value& count) {
+/// Whether Python gives a tuple itself where nothing is added to it.
+bool is_plain_tuple(const Sequence& sequence) { return !sequence.is_list && !sequence.type; }
+
+Value repeated(Interpreter& interpreter, const Value& value, const Value& count) {
+  const Sequence& sequence = *as<Sequence>(value);
   int64_t times = PyLong_AsLongLong(folded(interpreter, count).get());
   if (times == -1 && PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+  if (times == 1 && is_plain_tuple(sequence)) return value;
   auto result = std::make_shared<Sequence>(sequence.is_list);
   if (is_size(sequence)) result->type = sequence.type;
   for (int64_t i = 0; i < times; ++i) {
@@ -149,9 +154,9 @@ Value sequence_binary(Interpreter& interpreter, Operator op, const Value& left,
   const auto* a = as<Sequence>(left);
   const auto* b = as<Sequence>(right);
   if (op == Operator::Mult && a != nullptr && is_number(right) && !(a->is_list && a->type))
-    return repeated(interpreter, *a, right);
+    return repeated(interpreter, left, right);
   if (op == Operator::Mult && b != nullptr && is_number(left) && !(b->is_list && b->type))
-    return repeated(interpreter, *b, left);
+    return repeated(interpreter, right, left);
   const bool is_typed =
       (a != nullptr && a->is_list && a->type) || (b != nullptr && b->is_list && b->type);  // deques
   if (!is_typed && op == Operator::Add && a != nullptr && b != nullptr &&
@@ -168,6 +173,8 @@ Value sequence_binary(Interpreter& interpreter, Operator op, const Value& left,
       result->elements = ElementList(joined(interpreter, a->elements, b->elements));
       return result;
     }
+    if (is_plain_tuple(*b) && a->elements.empty() && !a->is_list) return right;
+    if (is_plain_tuple(*a) && b->elements.empty()) return left;
     result->elements = a->elements;
     result->elements.insert(result->elements.end(), b->elements.begin(), b->elements.end());
     return result;

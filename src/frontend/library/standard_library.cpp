@@ -1,5 +1,6 @@
 // functools, itertools, operator, heapq, bisect, math.prod: functions of Python's library that call
 // or rearrange what they are given.
+#include "frontend/core/class_of.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
@@ -426,6 +427,18 @@ Value call_in_place(Interpreter& interpreter, const Arguments& arguments) {
   return binary_in_place(interpreter, op, arguments.positional[0], arguments.positional[1]);
 }
 
+/// An addition of sequences only.
+template <Handler add>
+Value call_concatenation(Interpreter& interpreter, const Arguments& arguments) {
+  for (const Value& operand : arguments.positional) {
+    const PyTypeObject* const type = class_of(operand);
+    if (type == nullptr || type->tp_as_sequence == nullptr ||
+        type->tp_as_sequence->sq_concat == nullptr)
+      interpreter.refuse(ReasonCode::expression, "operator.concat() of other than sequences");
+  }
+  return add(interpreter, arguments);
+}
+
 template <UnaryOperator op>
 Value call_unary(Interpreter& interpreter, const Arguments& arguments) {
   if (arguments.positional.size() != 1) return nullptr;
@@ -515,31 +528,41 @@ Value call_attrgetter(Interpreter& interpreter, const Arguments& arguments) {
 
 // --- bisect -------------------------------------------------------------------------------------
 
-/// The number of elements before the place where the number is inserted.
-Value insertion_place(Interpreter& interpreter, const Arguments& arguments,
-                      CompareOperator before) {
-  if (arguments.positional.size() != 2 || !arguments.keywords.empty()) return nullptr;
-  const std::vector<Value> elements = elements_of(interpreter, arguments.positional[0]);
-  Value place = interpreter.integer(0);
+/// How many of the sorted elements the comparison with the number, on the side that is said, holds
+/// for; null if they are not sorted: then only the search itself tells.
+Value count_of_holding(Interpreter& interpreter, const std::vector<Value>& elements,
+                       const Value& number, bool number_first) {
+  Value count = interpreter.integer(0);
   for (size_t i = 0; i < elements.size(); ++i) {
-    // Of a sequence that is not sorted, only the search itself tells.
     if (!is_number(elements[i]) || as<Known>(elements[i]) == nullptr) return nullptr;
     if (i > 0 && !holds(interpreter, elements[i - 1], CompareOperator::LtE, elements[i]))
       return nullptr;
-    Value is_before = compare(interpreter, before, elements[i], arguments.positional[1]);
-    Value counted = as<Known>(is_before) != nullptr
-                        ? interpreter.integer(truth(interpreter, is_before, -1) ? 1 : 0)
-                        : convert_number(interpreter, is_before, graph::Type::Kind::i64);
-    place = binary(interpreter, Operator::Add, place, counted);
+    const Value less = number_first
+                           ? compare(interpreter, CompareOperator::Lt, number, elements[i])
+                           : compare(interpreter, CompareOperator::Lt, elements[i], number);
+    const Value counted = as<Known>(less) != nullptr
+                              ? interpreter.integer(truth(interpreter, less, -1) ? 1 : 0)
+                              : convert_number(interpreter, less, graph::Type::Kind::i64);
+    count = binary(interpreter, Operator::Add, count, counted);
   }
-  return place;
+  return count;
 }
 
-Value call_bisect_right(Interpreter& interpreter, const Arguments& arguments) {
-  return insertion_place(interpreter, arguments, CompareOperator::LtE);
-}
 Value call_bisect_left(Interpreter& interpreter, const Arguments& arguments) {
-  return insertion_place(interpreter, arguments, CompareOperator::Lt);
+  const auto& given = arguments.positional;
+  if (given.size() != 2 || !arguments.keywords.empty() || !is_number(given[1])) return nullptr;
+  return count_of_holding(interpreter, elements_of(interpreter, given[0]), given[1], false);
+}
+
+/// Behind all elements but those that the number is less than: NaN goes to the end.
+Value call_bisect_right(Interpreter& interpreter, const Arguments& arguments) {
+  const auto& given = arguments.positional;
+  if (given.size() != 2 || !arguments.keywords.empty() || !is_number(given[1])) return nullptr;
+  const std::vector<Value> elements = elements_of(interpreter, given[0]);
+  const Value behind = count_of_holding(interpreter, elements, given[1], true);
+  if (behind == nullptr) return nullptr;
+  return binary(interpreter, Operator::Sub,
+                interpreter.integer(static_cast<int64_t>(elements.size())), behind);
 }
 
 /// insort(list, element): inserts it at that place.
@@ -608,7 +631,7 @@ std::span<const SpecialCallable> standard_library_callables() {
       {"operator.xor", call_binary<Operator::BitXor>},
       {"operator.lshift", call_binary<Operator::LShift>},
       {"operator.rshift", call_binary<Operator::RShift>},
-      {"operator.concat", call_binary<Operator::Add>},
+      {"operator.concat", call_concatenation<call_binary<Operator::Add>>},
       {"operator.neg", call_unary<UnaryOperator::USub>},
       {"operator.pos", call_unary<UnaryOperator::UAdd>},
       {"operator.invert", call_unary<UnaryOperator::Invert>},
@@ -627,7 +650,7 @@ std::span<const SpecialCallable> standard_library_callables() {
       {"operator.ixor", call_in_place<Operator::BitXor>},
       {"operator.ilshift", call_in_place<Operator::LShift>},
       {"operator.irshift", call_in_place<Operator::RShift>},
-      {"operator.iconcat", call_in_place<Operator::Add>},
+      {"operator.iconcat", call_concatenation<call_in_place<Operator::Add>>},
       {"operator.truth", call_truth},
       {"operator.is_", call_is<true>},
       {"operator.is_not", call_is<false>},

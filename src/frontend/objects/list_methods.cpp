@@ -3,6 +3,7 @@
 #include "frontend/objects/list_methods.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "frontend/control/counted.h"
@@ -20,8 +21,10 @@
 #include "frontend/objects/folding.h"
 #include "frontend/objects/iteration.h"
 #include "frontend/objects/lists.h"
+#include "frontend/values/constants.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -59,9 +62,8 @@ bool insert_rolled(Interpreter& interpreter, Sequence& list, const Value& key, c
 /// list.pop() and list.pop(0) of such a list; null: any other.
 Value pop_rolled(Interpreter& interpreter, Sequence& list, const Value& key) {
   const auto* known = as<Known>(key);
-  bool last = known != nullptr && PyLong_CheckExact(known->object.get()) &&
-              PyLong_AsLong(known->object.get()) == -1;
-  PyErr_Clear();
+  const bool last = known != nullptr && PyLong_CheckExact(known->object.get()) &&
+                    python::int64_of(known->object.get()) == -1;
   auto pop = last || is_zero(key)
                  ? popped(interpreter, *list.elements.rolled(), !last, /*partly=*/true)
                  : std::nullopt;
@@ -94,6 +96,24 @@ void extend(Interpreter& interpreter, Sequence& list, const Value& values) {
     trim_deque(list, true);
     note_list_change(interpreter, list);
   });
+}
+
+/// Whether an object may say that it does not equal itself.
+bool may_differ_from_itself(const Value& value) {
+  if (as<Tensor>(value) != nullptr || as<Instance>(value) != nullptr) return true;
+  PyObject* const object = known_object(value);
+  if (object == nullptr) return false;
+  return PyFloat_CheckExact(object) ? std::isnan(PyFloat_AS_DOUBLE(object))
+                                    : !is_immutable_constant(object);
+}
+
+/// Whether the element is the value or equal to it: of one object, Python does not ask.
+bool is_one_or_equal(Interpreter& interpreter, const Value& element, const Value& value) {
+  if (element == value) return true;
+  if (may_differ_from_itself(element) && may_differ_from_itself(value) &&
+      identical(interpreter, element, value))
+    return true;
+  return holds(interpreter, element, syntax::CompareOperator::Eq, value);
 }
 
 /// The position of the value in a list of numbers of the graph, with a guard that there is one;
@@ -144,7 +164,7 @@ Value list_insert(Interpreter& inner, Sequence& self, const Arguments& arguments
 }
 
 Value list_pop(Interpreter& inner, Sequence& self, const Arguments& arguments) {
-  expect_count(inner, arguments, 0, 1);
+  expect_count(inner, arguments, 0, is_deque(self) ? 0 : 1);
   Value key = arguments.positional.empty() ? inner.integer(-1) : arguments.positional[0];
   if (self.elements.rolled() != nullptr)
     if (Value element = pop_rolled(inner, self, key)) return element;
@@ -179,9 +199,7 @@ Value list_remove(Interpreter& inner, Sequence& self, const Arguments& arguments
         place != nullptr && take_element(inner, self, place) != nullptr)
       return inner.none();
   for (size_t i = 0; i < self.elements.size(); ++i) {
-    Value equal =
-        compare(inner, syntax::CompareOperator::Eq, self.elements[i], arguments.positional[0]);
-    if (self.elements[i] != arguments.positional[0] && !truth(inner, equal, -1)) continue;
+    if (!is_one_or_equal(inner, self.elements[i], arguments.positional[0])) continue;
     self.elements.erase(self.elements.begin() + static_cast<std::ptrdiff_t>(i));
     return inner.none();
   }
@@ -250,9 +268,7 @@ Value sequence_method(const std::shared_ptr<Sequence>& sequence, const std::stri
           }
           int64_t found = 0;
           for (size_t i = 0; i < sequence->elements.size(); ++i) {
-            Value equal = compare(inner, syntax::CompareOperator::Eq, sequence->elements[i],
-                                  arguments.positional[0]);
-            if (!truth(inner, equal, -1)) continue;
+            if (!is_one_or_equal(inner, sequence->elements[i], arguments.positional[0])) continue;
             if (!counts) return inner.integer(static_cast<int64_t>(i));
             ++found;
           }

@@ -36,11 +36,31 @@ std::shared_ptr<SetValue> make_set(Keys keys, bool is_frozen) {
   return set;
 }
 
-Keys combined(Interpreter& interpreter, Operator op, const Keys& left, const Keys& right) {
+/// The elements of both. Of two that are equal, Python takes the one in the smaller set, or in what
+/// is gone through because it is no set.
+Keys intersection(Interpreter& interpreter, const Keys& left, const Keys& right, bool are_sets) {
+  const bool from_left = are_sets && right.size() > left.size();
+  Keys keys;
+  for (const Value& key : from_left ? left : right)
+    if (holds(interpreter, from_left ? right : left, key)) keys.push_back(key);
+  return keys;
+}
+
+/// Those that a view and something else have in common: a view asks a set that is no smaller for
+/// its intersection, and goes through all others itself.
+Keys common_with_view(Interpreter& interpreter, const Keys& view, const Keys& others,
+                      const Value& other) {
+  const bool asks_set = is_set(other) && !is_frozen(other) && view.size() <= others.size();
+  return asks_set ? intersection(interpreter, others, view, false)
+                  : intersection(interpreter, view, others, false);
+}
+
+Keys combined(Interpreter& interpreter, Operator op, const Keys& left, const Keys& right,
+              bool are_sets = true) {
+  if (op == Operator::BitAnd) return intersection(interpreter, left, right, are_sets);
   Keys keys;
   for (const Value& key : left) {
-    const bool in_both = op != Operator::BitOr && holds(interpreter, right, key);
-    if (op == Operator::BitOr || in_both == (op == Operator::BitAnd)) keys.push_back(key);
+    if (op == Operator::BitOr || !holds(interpreter, right, key)) keys.push_back(key);
   }
   if (op != Operator::BitOr && op != Operator::BitXor) return keys;
   for (const Value& key : right)
@@ -128,7 +148,11 @@ void change_by(Interpreter& interpreter, const Value& self, Operator op,
       continue;
     }
     const Keys before = unordered_elements(interpreter, self);
-    const Keys after = combined(interpreter, op, before, right);
+    const Keys after = combined(interpreter, op, before, right, is_set(other));
+    if (auto* set = as<SetValue>(self); set != nullptr && !set->is_frozen) {
+      set->elements = after;
+      continue;
+    }
     for (const Value& key : before)
       if (!holds(interpreter, after, key)) change(interpreter, self, key, false);
     for (const Value& key : after)
@@ -202,7 +226,7 @@ Value any_set_method(const Value& self, const std::string& name) {
       return native([self, op](Interpreter& inner, const Arguments& arguments) -> Value {
         Keys keys = unordered_elements(inner, self);
         for (const Value& other : arguments.positional)
-          keys = combined(inner, op, keys, unordered_elements(inner, other));
+          keys = combined(inner, op, keys, unordered_elements(inner, other), is_set(other));
         return make_set(std::move(keys), is_frozen(self));
       });
   return nullptr;
@@ -232,9 +256,15 @@ Value set_binary(Interpreter& interpreter, Operator op, const Value& left, const
   // A view takes any iterable, and makes a set.
   const bool of_views = is_set_view(left) || is_set_view(right);
   if (!fits || (!of_views && (!is_set(left) || !is_set(right)))) return nullptr;
-  return make_set(combined(interpreter, op, unordered_elements(interpreter, left),
-                           unordered_elements(interpreter, right)),
-                  !of_views && is_frozen(left));
+  const Keys first = unordered_elements(interpreter, left),
+             second = unordered_elements(interpreter, right);
+  if (op == Operator::BitAnd && of_views && is_set_view(left) != is_set_view(right)) {
+    const bool is_first = is_set_view(left);
+    return make_set(common_with_view(interpreter, is_first ? first : second,
+                                     is_first ? second : first, is_first ? right : left),
+                    false);
+  }
+  return make_set(combined(interpreter, op, first, second), !of_views && is_frozen(left));
 }
 
 Value set_binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
