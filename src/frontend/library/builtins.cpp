@@ -270,6 +270,8 @@ Value call_sum(Interpreter& interpreter, const Arguments& arguments) {
       arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("start");
   if (arguments.positional.empty()) refuse_arguments(interpreter, "sum");
   const Value begin = start != nullptr ? *start : interpreter.integer(0);
+  if (class_of(begin) == &PyUnicode_Type || class_of(begin) == &PyBytes_Type)
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: sum() of texts");
   const Value given = opened_if_varying(interpreter, arguments.positional[0]);
   if (const Rolled* list = rolled(given))
     if (Value result = sum(interpreter, *list, begin)) return result;

@@ -31,8 +31,13 @@ std::shared_ptr<Dictionary> empty_like(const Dictionary& dictionary) {
   return empty;
 }
 
+bool is_ordered(const Dictionary& dictionary) {
+  return dictionary.type.is(reinterpret_cast<PyObject*>(ordered_dict_type()));
+}
+
 Value pop_item(Interpreter& interpreter, const std::shared_ptr<Dictionary>& dictionary,
                const Arguments& arguments) {
+  if (!is_ordered(*dictionary)) expect_count(interpreter, arguments, 0, 0);
   const Value* flag = arguments.keyword("last");
   if (!arguments.positional.empty()) flag = &arguments.positional[0];
   const bool last = flag == nullptr || truth(interpreter, *flag, -1);
@@ -171,7 +176,7 @@ Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::stri
     return native([dictionary](Interpreter& inner, const Arguments& arguments) {
       return pop_item(inner, dictionary, arguments);
     });
-  if (name == "move_to_end" && dictionary->type && dictionary->source == nullptr)
+  if (name == "move_to_end" && is_ordered(*dictionary) && dictionary->source == nullptr)
     return native([dictionary](Interpreter& inner, const Arguments& arguments) {
       return move_to_end(inner, *dictionary, arguments);
     });
