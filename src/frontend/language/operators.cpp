@@ -360,6 +360,14 @@ Value compute_binary(Interpreter& interpreter, Operator op, const Value& given_l
 
 namespace {
 
+/// Whether `*=` does not ask the sequence on the right, where `*` does: the int on the left is of a
+/// class written in Python, which could be a sequence itself.
+bool is_int_that_repeats_nothing(PyTypeObject* left, PyTypeObject* right) {
+  return left != nullptr && right != nullptr && PyType_IsSubtype(left, &PyLong_Type) != 0 &&
+         left->tp_as_sequence != nullptr && right->tp_as_sequence != nullptr &&
+         right->tp_as_sequence->sq_repeat != nullptr;
+}
+
 /// Whether `*=` calls the `__mul__` of a class derived from list, which Python asks before the
 /// `__imul__` of list.
 bool repeats_by_own_method(Interpreter& interpreter, const Value& left) {
@@ -406,6 +414,8 @@ Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
     repeat_list(interpreter, made, right);
     return left;
   }
+  if (op == Operator::Mult && is_int_that_repeats_nothing(class_of(left), class_of(right)))
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: *= of an int of another class");
   if (Value changed = set_binary_in_place(interpreter, op, left, right)) return changed;
   if (op == Operator::Mult && repeats_by_own_method(interpreter, left))
     return binary(interpreter, op, left, right);

@@ -1,5 +1,6 @@
 """What Python's containers raise where others would take what they are given."""
 
+import enum
 import operator
 from collections import defaultdict, deque
 
@@ -55,6 +56,15 @@ def summed_constants(x):
     return sum(["a"], "b")
 
 
+class Number(enum.IntEnum):
+    TWO = 2
+
+
+def repeated(x):
+    number = Number.TWO
+    number *= [1]
+
+
 def caught(x, program):
     try:
         program(x)
@@ -67,7 +77,7 @@ REFUSED = {
     popped: "unsupported_argument", sliced: "would_raise", deleted: "would_raise",
     compared: "expression", classes: "would_raise", last_item: "unsupported_argument",
     concatenated: "expression", concatenated_in_place: "expression", summed: "would_raise",
-    summed_constants: "would_raise",
+    summed_constants: "would_raise", repeated: "would_raise",
 }  # fmt: skip
 
 
