@@ -279,12 +279,12 @@ Value sequence_order(Interpreter& interpreter, CompareOperator op, const Sequenc
 Value sequence_compare(Interpreter& interpreter, CompareOperator op, const Sequence& left,
                        const Sequence& right) {
   const bool rolls = left.elements.rolled() != nullptr || right.elements.rolled() != nullptr;
+  const bool typed_lists = left.is_list && left.type.get() != right.type.get();
   if (op != CompareOperator::Eq && op != CompareOperator::NotEq) {
-    if (left.is_list != right.is_list || rolls)
+    if (left.is_list != right.is_list || typed_lists || rolls)
       interpreter.refuse(ReasonCode::expression, "the order of containers");
     return sequence_order(interpreter, op, left, right);
   }
-  const bool typed_lists = left.is_list && left.type.get() != right.type.get();
   Value equal = interpreter.boolean(left.is_list == right.is_list && !typed_lists &&
                                     left.elements.size() == right.elements.size());
   for (size_t i = 0; known_object(equal) != Py_False && i < left.elements.size(); ++i)

@@ -128,9 +128,14 @@ bool is_size(const Sequence& sequence) {
   return sequence.type.is(reinterpret_cast<PyObject*>(size_class()));
 }
 
-Value repeated(Interpreter& interpreter, const Sequence& sequence, const Value& count) {
+/// Whether Python gives a tuple itself where nothing is added to it.
+bool is_plain_tuple(const Sequence& sequence) { return !sequence.is_list && !sequence.type; }
+
+Value repeated(Interpreter& interpreter, const Value& value, const Value& count) {
+  const Sequence& sequence = *as<Sequence>(value);
   int64_t times = PyLong_AsLongLong(folded(interpreter, count).get());
   if (times == -1 && PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+  if (times == 1 && is_plain_tuple(sequence)) return value;
   auto result = std::make_shared<Sequence>(sequence.is_list);
   if (is_size(sequence)) result->type = sequence.type;
   for (int64_t i = 0; i < times; ++i) {
@@ -149,9 +154,9 @@ Value sequence_binary(Interpreter& interpreter, Operator op, const Value& left,
   const auto* a = as<Sequence>(left);
   const auto* b = as<Sequence>(right);
   if (op == Operator::Mult && a != nullptr && is_number(right) && !(a->is_list && a->type))
-    return repeated(interpreter, *a, right);
+    return repeated(interpreter, left, right);
   if (op == Operator::Mult && b != nullptr && is_number(left) && !(b->is_list && b->type))
-    return repeated(interpreter, *b, left);
+    return repeated(interpreter, right, left);
   const bool is_typed =
       (a != nullptr && a->is_list && a->type) || (b != nullptr && b->is_list && b->type);  // deques
   if (!is_typed && op == Operator::Add && a != nullptr && b != nullptr &&
@@ -168,6 +173,8 @@ Value sequence_binary(Interpreter& interpreter, Operator op, const Value& left,
       result->elements = ElementList(joined(interpreter, a->elements, b->elements));
       return result;
     }
+    if (is_plain_tuple(*b) && a->elements.empty() && !a->is_list) return right;
+    if (is_plain_tuple(*a) && b->elements.empty()) return left;
     result->elements = a->elements;
     result->elements.insert(result->elements.end(), b->elements.begin(), b->elements.end());
     return result;
@@ -352,6 +359,14 @@ Value compute_binary(Interpreter& interpreter, Operator op, const Value& given_l
 
 namespace {
 
+/// Whether `*=` does not ask the sequence on the right, where `*` does: the int on the left is of a
+/// class written in Python, which could be a sequence itself.
+bool is_int_that_repeats_nothing(PyTypeObject* left, PyTypeObject* right) {
+  return left != nullptr && right != nullptr && PyType_IsSubtype(left, &PyLong_Type) != 0 &&
+         left->tp_as_sequence != nullptr && right->tp_as_sequence != nullptr &&
+         right->tp_as_sequence->sq_repeat != nullptr;
+}
+
 /// Whether `*=` calls the `__mul__` of a class derived from list, which Python asks before the
 /// `__imul__` of list.
 bool repeats_by_own_method(Interpreter& interpreter, const Value& left) {
@@ -384,7 +399,8 @@ Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
   const auto* list = as<Sequence>(left);
   const bool is_list =
       list != nullptr ? list->is_list : known != nullptr && PyList_CheckExact(known->object.get());
-  const bool is_dict = as<Dictionary>(left) != nullptr ||
+  // A Counter has operators of its own.
+  const bool is_dict = (as<Dictionary>(left) != nullptr && !is_counter(class_of(left))) ||
                        (known != nullptr && PyDict_CheckExact(known->object.get()));
   if ((is_list && op == Operator::Add) || (is_dict && op == Operator::BitOr)) {
     CallArguments arguments;
@@ -397,6 +413,8 @@ Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
     repeat_list(interpreter, made, right);
     return left;
   }
+  if (op == Operator::Mult && is_int_that_repeats_nothing(class_of(left), class_of(right)))
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: *= of an int of another class");
   if (Value changed = set_binary_in_place(interpreter, op, left, right)) return changed;
   if (op == Operator::Mult && repeats_by_own_method(interpreter, left))
     return binary(interpreter, op, left, right);

@@ -308,27 +308,30 @@ Value call_all(Interpreter& interpreter, const Arguments& arguments) {
   return any_or_all(interpreter, arguments, false);
 }
 
-/// The elements in the order of keys that are known. By insertion, after all that are not greater:
-/// stable in either direction, as Python's.
+/// The elements in the order of keys that are known, in which Python puts them itself: where keys
+/// have no order (NaN), the result tells how it went through them.
 std::vector<Value> sorted_by_known(Interpreter& interpreter, const std::vector<Value>& elements,
                                    const std::vector<Value>& keys, bool descends) {
-  std::vector<std::pair<Object, Value>> keyed;
-  for (size_t i = 0; i < elements.size(); ++i) {
-    Object object = folded(interpreter, keys[i]);
+  const auto count = static_cast<Py_ssize_t>(elements.size());
+  const Object known = interpreter.must(PyList_New(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    Object object = folded(interpreter, keys[static_cast<size_t>(i)]);
     if (!is_immutable_constant(object.get())) refuse_arguments(interpreter, "sorted");
-    keyed.emplace_back(std::move(object), elements[i]);
+    PyList_SET_ITEM(known.get(), i, object.release());
   }
-  const auto less = [&](const Object& a, const Object& b) {
-    const int result = descends ? PyObject_RichCompareBool(b.get(), a.get(), Py_LT)
-                                : PyObject_RichCompareBool(a.get(), b.get(), Py_LT);
-    if (result < 0) interpreter.refuse_raised();
-    return result == 1;
-  };
-  for (size_t i = 1; i < keyed.size(); ++i)
-    for (size_t j = i; j > 0 && less(keyed[j].first, keyed[j - 1].first); --j)
-      std::swap(keyed[j], keyed[j - 1]);
+  const Object positions = interpreter.must(PySequence_List(
+      python::call(reinterpret_cast<PyObject*>(&PyRange_Type), {python::integer(count).get()})
+          .get()));
+  const Object order = interpreter.must(PyDict_New());
+  const Object key = python::attribute(known.get(), "__getitem__");
+  python::check_status(PyDict_SetItemString(order.get(), "key", key.get()));
+  python::check_status(PyDict_SetItemString(order.get(), "reverse", descends ? Py_True : Py_False));
+  const Object sort = python::attribute(positions.get(), "sort");
+  const Object nothing = interpreter.must(PyTuple_New(0));
+  interpreter.must(PyObject_Call(sort.get(), nothing.get(), order.get()));
   std::vector<Value> sorted;
-  for (auto& [object, element] : keyed) sorted.push_back(std::move(element));
+  for (const Object& position : python::elements(positions.get()))
+    sorted.push_back(elements[PyLong_AsSize_t(position.get())]);
   return sorted;
 }
 

@@ -247,31 +247,29 @@ Value extreme(Interpreter& interpreter, const Arguments& arguments, CompareOpera
       has_useless_default)
     refuse_arguments(interpreter, name);
   if (Value best = extreme_of_list(interpreter, arguments, better)) return best;
-  std::vector<Value> values = arguments.positional.size() == 1
-                                  ? elements_of(interpreter, arguments.positional[0])
-                                  : arguments.positional;
-  if (values.empty()) {
-    if (otherwise != nullptr) return *otherwise;
-    raise(interpreter, PyExc_ValueError, "ValueError: an empty iterable");
-  }
-  const auto keyed = [&](const Value& value) {
-    return key_of(interpreter, key == nullptr ? nullptr : *key, value);
-  };
-  Value best = values[0], best_key = keyed(values[0]);
-  for (size_t i = 1; i < values.size(); ++i) {
-    Value candidate = keyed(values[i]);
-    Value is_better = compare(interpreter, better, candidate, best_key);
-    if (Value either = selected(interpreter, is_better, values[i], best)) {
-      best = either;
-      best_key = key == nullptr ? best : selected(interpreter, is_better, candidate, best_key);
-      if (best_key != nullptr) continue;
-      interpreter.refuse(ReasonCode::dynamic_control, cat(name, " by keys of different kinds"));
+  Value best, best_key;
+  const auto consider = [&](const Value& value) {
+    Value candidate = key_of(interpreter, key == nullptr ? nullptr : *key, value);
+    if (best != nullptr) {
+      Value is_better = compare(interpreter, better, candidate, best_key);
+      if (Value either = selected(interpreter, is_better, value, best)) {
+        best = either;
+        best_key = key == nullptr ? best : selected(interpreter, is_better, candidate, best_key);
+        if (best_key != nullptr) return;
+        interpreter.refuse(ReasonCode::dynamic_control, cat(name, " by keys of different kinds"));
+      }
+      if (!truth(interpreter, is_better, -1)) return;
     }
-    if (!truth(interpreter, is_better, -1)) continue;
-    best = values[i];
-    best_key = candidate;
-  }
-  return best;
+    best = value;
+    best_key = std::move(candidate);
+  };
+  if (arguments.positional.size() == 1)
+    for_each_element(interpreter, arguments.positional[0], consider);
+  else
+    std::ranges::for_each(arguments.positional, consider);
+  if (best != nullptr) return best;
+  if (otherwise != nullptr) return *otherwise;
+  raise(interpreter, PyExc_ValueError, "ValueError: an empty iterable");
 }
 
 Value call_min(Interpreter& interpreter, const Arguments& arguments) {
@@ -286,6 +284,8 @@ Value call_sum(Interpreter& interpreter, const Arguments& arguments) {
       arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("start");
   if (arguments.positional.empty()) refuse_arguments(interpreter, "sum");
   const Value begin = start != nullptr ? *start : interpreter.integer(0);
+  if (class_of(begin) == &PyUnicode_Type || class_of(begin) == &PyBytes_Type)
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: sum() of texts");
   const Value given = opened_if_varying(interpreter, arguments.positional[0]);
   if (const Rolled* list = rolled(given))
     if (Value result = sum(interpreter, *list, begin)) return result;

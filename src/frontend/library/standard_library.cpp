@@ -1,5 +1,6 @@
 // functools, itertools, operator, heapq, bisect, math.prod: functions of Python's library that call
 // or rearrange what they are given.
+#include "frontend/core/class_of.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
@@ -112,25 +113,39 @@ Value call_permutations(Interpreter& interpreter, const Arguments& arguments) {
 }
 Value call_pairwise(Interpreter& interpreter, const Arguments& arguments) {
   if (arguments.positional.size() != 1) return nullptr;
-  return rearranged(interpreter, "itertools.pairwise", arguments, 1);
+  auto elements = iterate(interpreter, arguments.positional[0]);
+  auto before = std::make_shared<Value>();
+  return std::make_shared<Iterator>([elements, before]() -> Value {
+    if (*before == nullptr) *before = elements->next();
+    Value element = *before == nullptr ? nullptr : elements->next();
+    if (element == nullptr) return *before = nullptr;
+    return make_tuple({std::exchange(*before, element), element});
+  });
 }
 
 Value call_zip_longest(Interpreter& interpreter, const Arguments& arguments) {
   Value fill = interpreter.none();
-  for (const auto& [name, value] : arguments.keywords) fill = value;
-  std::vector<std::vector<Value>> columns;
-  size_t length = 0;
-  for (const Value& iterable : arguments.positional) {
-    columns.push_back(elements_of(interpreter, iterable));
-    length = std::max(length, columns.back().size());
+  for (const auto& [name, value] : arguments.keywords) {
+    if (name != "fillvalue") return nullptr;
+    fill = value;
   }
-  std::vector<Value> rows;
-  for (size_t i = 0; i < length; ++i) {
+  auto columns = std::make_shared<std::vector<std::shared_ptr<Iterator>>>();
+  for (const Value& iterable : arguments.positional)
+    columns->push_back(iterate(interpreter, iterable));
+  auto active = std::make_shared<size_t>(columns->size());
+  return std::make_shared<Iterator>([columns, active, fill]() -> Value {
+    if (*active == 0) return nullptr;
     std::vector<Value> row;
-    for (const auto& column : columns) row.push_back(i < column.size() ? column[i] : fill);
-    rows.push_back(make_tuple(std::move(row)));
-  }
-  return iterate_elements(std::move(rows));
+    for (std::shared_ptr<Iterator>& column : *columns) {
+      Value element = column == nullptr ? nullptr : column->next();
+      if (column != nullptr && element == nullptr) {
+        column = nullptr;
+        if (--*active == 0) return nullptr;
+      }
+      row.push_back(element == nullptr ? fill : element);
+    }
+    return make_tuple(std::move(row));
+  });
 }
 
 Value call_accumulate(Interpreter& interpreter, const Arguments& arguments) {
@@ -165,19 +180,22 @@ Value call_islice(Interpreter& interpreter, const Arguments& arguments) {
   const int64_t stop = bound(only_stop ? 1 : 2, INT64_MAX), step = bound(3, 1);
   if (start < 0 || stop < 0 || step < 1)
     interpreter.refuse(ReasonCode::would_raise, "ValueError: bounds of islice()");
-  auto elements = iterate(interpreter, given[0]);
+  auto elements = std::make_shared<std::shared_ptr<Iterator>>(iterate(interpreter, given[0]));
   auto at = std::make_shared<int64_t>(0);
   auto next = std::make_shared<int64_t>(start);
   return std::make_shared<Iterator>([elements, at, next, stop, step]() -> Value {
-    while (*at < stop) {
-      if (*next >= stop) return nullptr;
-      Value element = elements->next();
-      if (element == nullptr) return nullptr;
-      if ((*at)++ != *next) continue;
-      *next += step;
-      return element;
-    }
-    return nullptr;
+    // What lies in front of the next element is taken, even where that is behind the bound.
+    Value element;
+    do {
+      const bool is_over = *elements == nullptr || (*at >= stop && *at >= *next);
+      element = is_over ? nullptr : (*elements)->next();
+      if (element == nullptr) {
+        elements->reset();
+        return nullptr;
+      }
+    } while ((*at)++ < *next);
+    *next = step > stop - *next ? stop : *next + step;
+    return element;
   });
 }
 
@@ -409,6 +427,18 @@ Value call_in_place(Interpreter& interpreter, const Arguments& arguments) {
   return binary_in_place(interpreter, op, arguments.positional[0], arguments.positional[1]);
 }
 
+/// An addition of sequences only.
+template <Handler add>
+Value call_concatenation(Interpreter& interpreter, const Arguments& arguments) {
+  for (const Value& operand : arguments.positional) {
+    const PyTypeObject* const type = class_of(operand);
+    if (type == nullptr || type->tp_as_sequence == nullptr ||
+        type->tp_as_sequence->sq_concat == nullptr)
+      interpreter.refuse(ReasonCode::expression, "operator.concat() of other than sequences");
+  }
+  return add(interpreter, arguments);
+}
+
 template <UnaryOperator op>
 Value call_unary(Interpreter& interpreter, const Arguments& arguments) {
   if (arguments.positional.size() != 1) return nullptr;
@@ -506,31 +536,41 @@ Value call_attrgetter(Interpreter& interpreter, const Arguments& arguments) {
 
 // --- bisect -------------------------------------------------------------------------------------
 
-/// The number of elements before the place where the number is inserted.
-Value insertion_place(Interpreter& interpreter, const Arguments& arguments,
-                      CompareOperator before) {
-  if (arguments.positional.size() != 2 || !arguments.keywords.empty()) return nullptr;
-  const std::vector<Value> elements = elements_of(interpreter, arguments.positional[0]);
-  Value place = interpreter.integer(0);
+/// How many of the sorted elements the comparison with the number, on the side that is said, holds
+/// for; null if they are not sorted: then only the search itself tells.
+Value count_of_holding(Interpreter& interpreter, const std::vector<Value>& elements,
+                       const Value& number, bool number_first) {
+  Value count = interpreter.integer(0);
   for (size_t i = 0; i < elements.size(); ++i) {
-    // Of a sequence that is not sorted, only the search itself tells.
     if (!is_number(elements[i]) || as<Known>(elements[i]) == nullptr) return nullptr;
     if (i > 0 && !holds(interpreter, elements[i - 1], CompareOperator::LtE, elements[i]))
       return nullptr;
-    Value is_before = compare(interpreter, before, elements[i], arguments.positional[1]);
-    Value counted = as<Known>(is_before) != nullptr
-                        ? interpreter.integer(truth(interpreter, is_before, -1) ? 1 : 0)
-                        : convert_number(interpreter, is_before, graph::Type::Kind::i64);
-    place = binary(interpreter, Operator::Add, place, counted);
+    const Value less = number_first
+                           ? compare(interpreter, CompareOperator::Lt, number, elements[i])
+                           : compare(interpreter, CompareOperator::Lt, elements[i], number);
+    const Value counted = as<Known>(less) != nullptr
+                              ? interpreter.integer(truth(interpreter, less, -1) ? 1 : 0)
+                              : convert_number(interpreter, less, graph::Type::Kind::i64);
+    count = binary(interpreter, Operator::Add, count, counted);
   }
-  return place;
+  return count;
 }
 
-Value call_bisect_right(Interpreter& interpreter, const Arguments& arguments) {
-  return insertion_place(interpreter, arguments, CompareOperator::LtE);
-}
 Value call_bisect_left(Interpreter& interpreter, const Arguments& arguments) {
-  return insertion_place(interpreter, arguments, CompareOperator::Lt);
+  const auto& given = arguments.positional;
+  if (given.size() != 2 || !arguments.keywords.empty() || !is_number(given[1])) return nullptr;
+  return count_of_holding(interpreter, elements_of(interpreter, given[0]), given[1], false);
+}
+
+/// Behind all elements but those that the number is less than: NaN goes to the end.
+Value call_bisect_right(Interpreter& interpreter, const Arguments& arguments) {
+  const auto& given = arguments.positional;
+  if (given.size() != 2 || !arguments.keywords.empty() || !is_number(given[1])) return nullptr;
+  const std::vector<Value> elements = elements_of(interpreter, given[0]);
+  const Value behind = count_of_holding(interpreter, elements, given[1], true);
+  if (behind == nullptr) return nullptr;
+  return binary(interpreter, Operator::Sub,
+                interpreter.integer(static_cast<int64_t>(elements.size())), behind);
 }
 
 /// insort(list, element): inserts it at that place.
@@ -599,7 +639,7 @@ std::span<const SpecialCallable> standard_library_callables() {
       {"operator.xor", call_binary<Operator::BitXor>},
       {"operator.lshift", call_binary<Operator::LShift>},
       {"operator.rshift", call_binary<Operator::RShift>},
-      {"operator.concat", call_binary<Operator::Add>},
+      {"operator.concat", call_concatenation<call_binary<Operator::Add>>},
       {"operator.neg", call_unary<UnaryOperator::USub>},
       {"operator.pos", call_unary<UnaryOperator::UAdd>},
       {"operator.invert", call_unary<UnaryOperator::Invert>},
@@ -618,7 +658,7 @@ std::span<const SpecialCallable> standard_library_callables() {
       {"operator.ixor", call_in_place<Operator::BitXor>},
       {"operator.ilshift", call_in_place<Operator::LShift>},
       {"operator.irshift", call_in_place<Operator::RShift>},
-      {"operator.iconcat", call_in_place<Operator::Add>},
+      {"operator.iconcat", call_concatenation<call_in_place<Operator::Add>>},
       {"operator.call", call_callable},
       {"operator.truth", call_truth},
       {"operator.is_", call_is<true>},

@@ -101,6 +101,8 @@ void collect_classes(Interpreter& interpreter, const Value& value, std::vector<V
   const Nesting deeper(interpreter);
   Value shadow = opened(interpreter, value);
   if (const auto* sequence = as<Sequence>(shadow)) {
+    if (sequence->is_list || sequence->viewed != nullptr)
+      interpreter.refuse(ReasonCode::would_raise, "TypeError: the classes are in no tuple");
     for (const Value& element : sequence->elements) collect_classes(interpreter, element, classes);
     return;
   }

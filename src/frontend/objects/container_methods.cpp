@@ -41,9 +41,11 @@ Value unopened_method(const Value& self, const std::string& name) {
         "list." + name, [self, name](Interpreter& inner, const CallArguments& arguments) -> Value {
           expect_count(inner, arguments, 1, 1);
           const Value& argument = arguments.positional[0];
-          return grow_list(
-              inner, *as<Known>(self),
-              name == "append" ? std::vector<Value>{argument} : elements_of(inner, argument));
+          if (name == "append") return grow_list(inner, *as<Known>(self), argument);
+          for_each_element(inner, argument, [&](const Value& element) {
+            grow_list(inner, *as<Known>(self), element);
+          });
+          return inner.none();
         });
   return real_dict_method(self, name);
 }
@@ -205,6 +207,24 @@ Value call_special(Interpreter& interpreter, const std::string& name,
   return nullptr;
 }
 
+/// itertools.chain.from_iterable(iterables)
+Value chained(Interpreter& interpreter, const Value& iterables) {
+  const auto rest = std::make_shared<std::shared_ptr<Iterator>>(iterate(interpreter, iterables));
+  const auto current = std::make_shared<std::shared_ptr<Iterator>>();
+  return std::make_shared<Iterator>([&interpreter, rest, current]() -> Value {
+    while (*rest != nullptr) {
+      if (*current != nullptr)
+        if (Value element = (*current)->next()) return element;
+      const Value next = (*rest)->next();
+      if (next == nullptr)
+        rest->reset();
+      else
+        *current = iterate(interpreter, next);
+    }
+    return nullptr;
+  });
+}
+
 /// dict.fromkeys(keys, value)
 Value dict_from_keys(Interpreter& interpreter, const CallArguments& arguments) {
   expect_count(interpreter, arguments, 1, 2);
@@ -221,11 +241,8 @@ Value call_container_function(Interpreter& interpreter, PyObject* callable,
                               const CallArguments& arguments) {
   if (PyCFunction_Check(callable)) {
     static PyObject* const chain = imported("itertools.chain");
-    if (PyCFunction_GET_SELF(callable) == chain && arguments.positional.size() == 1) {
-      CallArguments iterables;  // chain.from_iterable
-      iterables.positional = elements_of(interpreter, arguments.positional[0]);
-      return call(interpreter, interpreter.constant_borrowed(chain), iterables);
-    }
+    if (PyCFunction_GET_SELF(callable) == chain && arguments.positional.size() == 1)
+      return chained(interpreter, arguments.positional[0]);
     const bool of_dict =
         PyCFunction_GET_SELF(callable) == reinterpret_cast<PyObject*>(&PyDict_Type);
     const std::string_view name = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
@@ -246,7 +263,7 @@ Value call_container_function(Interpreter& interpreter, PyObject* callable,
   if (is_of_program && PyDescr_TYPE(callable) == &PyList_Type && name == "append" &&
       known->source != nullptr) {
     expect_count(interpreter, arguments, 2, 2);
-    return grow_list(interpreter, *known, {arguments.positional[1]});
+    return grow_list(interpreter, *known, arguments.positional[1]);
   }
   if (is_of_program || as<Instance>(self) != nullptr)
     self = items_for_method(interpreter, callable, name, arguments);

@@ -11,6 +11,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/objects/container_classes.h"
 #include "frontend/objects/folding.h"
+#include "frontend/objects/iteration.h"
 #include "frontend/objects/lists.h"
 #include "frontend/objects/special_callables.h"
 #include "frontend/values/symbolic_list.h"
@@ -43,8 +44,10 @@ Value append_left(Interpreter& interpreter, Sequence& self, const CallArguments&
 
 Value extend_left(Interpreter& interpreter, Sequence& self, const CallArguments& arguments) {
   expect_count(interpreter, arguments, 1, 1);
-  for (const Value& element : elements_of(interpreter, arguments.positional[0]))
+  for_each_element(interpreter, arguments.positional[0], [&](const Value& element) {
     put_in_front(interpreter, self, element);
+    note_list_change(interpreter, self);
+  });
   return interpreter.none();
 }
 

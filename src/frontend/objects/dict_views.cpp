@@ -29,6 +29,12 @@ bool is_current(const Sequence& view) {
                     view.viewed->items.end(), is_shown);
 }
 
+bool is_class_of_views(PyTypeObject* type) {
+  return PyType_IsSubtype(type, &PyDictKeys_Type) != 0 ||
+         PyType_IsSubtype(type, &PyDictItems_Type) != 0 ||
+         PyType_IsSubtype(type, &PyDictValues_Type) != 0;
+}
+
 }  // namespace
 
 Value view_of(ValueMaker& maker, const std::shared_ptr<Dictionary>& dictionary,
@@ -72,10 +78,11 @@ bool may_be_one_view(const Value& left, const Value& right) {
 Value compare_views(Interpreter& interpreter, CompareOperator op, const Value& left,
                     const Value& right) {
   if (!is_view(left) && !is_view(right)) return nullptr;
-  // The other operand may have a method of its own.
+  // The other operand may have a method of its own, or be a view that existed before the call.
   for (const Value& operand : {left, right})
-    if (const PyTypeObject* const type = class_of(operand);
-        type == nullptr || (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0)
+    if (PyTypeObject* const type = class_of(operand);
+        type == nullptr || (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 ||
+        (as<Known>(operand) != nullptr && is_class_of_views(type)))
       interpreter.refuse(ReasonCode::expression, "the comparison of a view with an object");
   if (op != CompareOperator::Eq && op != CompareOperator::NotEq)
     raise(interpreter, PyExc_TypeError, "TypeError: views that have no order");

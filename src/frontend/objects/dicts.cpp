@@ -11,6 +11,7 @@
 #include "frontend/objects/dict_views.h"
 #include "frontend/objects/entry_containers.h"
 #include "frontend/objects/folding.h"
+#include "frontend/objects/iteration.h"
 #include "frontend/objects/membership.h"
 #include "frontend/objects/special_callables.h"
 #include "frontend/objects/subscripts.h"
@@ -31,8 +32,13 @@ namespace {
 
 using Arguments = CallArguments;
 
+bool is_ordered(const Dictionary& dictionary) {
+  return dictionary.type.is(reinterpret_cast<PyObject*>(ordered_dict_type()));
+}
+
 Value pop_item(Interpreter& interpreter, const std::shared_ptr<Dictionary>& dictionary,
                const Arguments& arguments) {
+  if (!is_ordered(*dictionary)) expect_count(interpreter, arguments, 0, 0);
   const Value* flag = arguments.keyword("last");
   if (!arguments.positional.empty()) flag = &arguments.positional[0];
   const bool last = flag == nullptr || truth(interpreter, *flag, -1);
@@ -68,21 +74,36 @@ std::vector<Value> dict_pairs(ValueMaker& maker, const Dictionary& dictionary) {
   return pairs;
 }
 
-/// The pairs that `dict(other)` takes: a mapping's keys with their values, or the pairs themselves.
-std::vector<Value> pairs_of(Interpreter& interpreter, const Value& other) {
-  if (const auto* dictionary = as<Dictionary>(other)) return dict_pairs(interpreter, *dictionary);
+void write_pairs(Interpreter& interpreter, const Value& self, const std::vector<Value>& pairs) {
+  for (const Value& pair : pairs) {
+    const auto& parts = as<Sequence>(pair)->elements;
+    write_subscript(interpreter, self, parts[0], parts[1]);
+  }
+}
+
+/// Writes what `dict(other)` takes: a mapping's keys with their values, or the pairs themselves;
+/// each before the next is asked for, which may read it.
+void update_from(Interpreter& interpreter, const Value& self, const Value& other) {
+  if (const auto* dictionary = as<Dictionary>(other))
+    return write_pairs(interpreter, self, dict_pairs(interpreter, *dictionary));
   const bool is_object = as<Known>(other) != nullptr || as<Instance>(other) != nullptr;
   // Of a dict that is gone through as one, Python asks no method.
   PyTypeObject* const type = class_of(other);
   if (is_object && type->tp_iter == PyDict_Type.tp_iter &&
       special_method(interpreter, other, "__iter__") != nullptr)
-    return dict_pairs(interpreter, *held_items(interpreter, other));
+    return write_pairs(interpreter, self, dict_pairs(interpreter, *held_items(interpreter, other)));
   const Value keys = is_object ? attribute_or_null(interpreter, other, "keys") : nullptr;
-  if (keys == nullptr) return elements_of(interpreter, other);
-  std::vector<Value> pairs;
-  for (const Value& key : elements_of(interpreter, call(interpreter, keys, {})))
-    pairs.push_back(make_tuple({key, subscript(interpreter, other, key)}));
-  return pairs;
+  if (keys != nullptr) {
+    for (const Value& key : elements_of(interpreter, call(interpreter, keys, {})))
+      write_subscript(interpreter, self, key, subscript(interpreter, other, key));
+    return;
+  }
+  for_each_element(interpreter, other, [&](const Value& pair) {
+    const std::vector<Value> parts = elements_of(interpreter, pair);
+    if (parts.size() != 2)
+      interpreter.refuse(ReasonCode::would_raise, "ValueError: dictionary update sequence");
+    write_subscript(interpreter, self, parts[0], parts[1]);
+  });
 }
 
 }  // namespace
@@ -91,14 +112,8 @@ void update_dict(Interpreter& interpreter, const Value& self, const CallArgument
   if (arguments.positional.size() > 1)
     interpreter.refuse(ReasonCode::would_raise,
                        "TypeError: a dict of several positional arguments");
-  for (const Value& argument : arguments.positional) {
-    for (const Value& pair : pairs_of(interpreter, opened(interpreter, argument))) {
-      std::vector<Value> parts = elements_of(interpreter, pair);
-      if (parts.size() != 2)
-        interpreter.refuse(ReasonCode::would_raise, "ValueError: dictionary update sequence");
-      write_subscript(interpreter, self, parts[0], parts[1]);
-    }
-  }
+  for (const Value& argument : arguments.positional)
+    update_from(interpreter, self, opened(interpreter, argument));
   for (const auto& [key, value] : arguments.keywords)
     write_subscript(interpreter, self, interpreter.string(key), value);
 }
@@ -163,7 +178,7 @@ Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::stri
     return native([dictionary](Interpreter& inner, const Arguments& arguments) {
       return pop_item(inner, dictionary, arguments);
     });
-  if (name == "move_to_end" && dictionary->type && dictionary->source == nullptr)
+  if (name == "move_to_end" && is_ordered(*dictionary) && dictionary->source == nullptr)
     return native([dictionary](Interpreter& inner, const Arguments& arguments) {
       return move_to_end(inner, *dictionary, arguments);
     });
@@ -231,12 +246,12 @@ Value call_count_elements(Interpreter& interpreter, const Arguments& arguments) 
   if (arguments.positional.size() != 2) return nullptr;
   const Value& mapping = arguments.positional[0];
   if (!is_counter(class_of(mapping))) return nullptr;
-  for (const Value& element : elements_of(interpreter, arguments.positional[1])) {
+  for_each_element(interpreter, arguments.positional[1], [&](const Value& element) {
     Value count = contains(interpreter, mapping, element) ? subscript(interpreter, mapping, element)
                                                           : interpreter.integer(0);
     write_subscript(interpreter, mapping, element,
                     binary(interpreter, syntax::Operator::Add, count, interpreter.integer(1)));
-  }
+  });
   return interpreter.none();
 }
 

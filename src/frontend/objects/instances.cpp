@@ -2,6 +2,8 @@
 // what classes of Python's library do in its place.
 #include "frontend/objects/instances.h"
 
+#include <algorithm>
+
 #include "frontend/core/class_entry.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/describe_callable.h"
@@ -236,10 +238,25 @@ bool compares_as_list(Interpreter& interpreter, PyTypeObject* type, CompareOpera
   return is_list_class(type) && is_of_class_in_c(type, class_entry(interpreter, type, name), name);
 }
 
+/// Whether the class, one of Python's own, compares its objects with those of other classes: bytes
+/// in all that holds bytes, keys and items with sets, a proxy as what it stands for.
+bool looks_at_others(const PyTypeObject* type) {
+  const std::initializer_list<const PyTypeObject*> classes = {
+      &PyByteArray_Type, &PyMemoryView_Type, &PyDictKeys_Type, &PyDictItems_Type,
+      &PyODictKeys_Type, &PyODictItems_Type, &PyDictProxy_Type};
+  return std::ranges::find(classes, type) != classes.end();
+}
+
+bool is_none_or_number(const PyTypeObject* type) {
+  return type == Py_TYPE(Py_None) || type == &PyLong_Type || type == &PyFloat_Type ||
+         type == &PyBool_Type;
+}
+
 /// Whether the class, one of C's, may say something of objects of the other: Python's own classes
-/// do so of their own objects (slices, bytearrays), an array of any.
+/// do so of their own objects (slices), an array of any.
 bool compares_with(const PyTypeObject* type, const PyTypeObject* other) {
   const bool is_pythons = std::string_view(type->tp_name).find('.') == std::string_view::npos;
+  if (is_pythons && looks_at_others(type)) return !is_none_or_number(other);
   return (!is_pythons || type == other) && type->tp_richcompare != PyBaseObject_Type.tp_richcompare;
 }
 

@@ -9,6 +9,7 @@
 #include "frontend/core/object_kinds.h"
 #include "frontend/core/operations.h"
 #include "frontend/objects/attributes.h"
+#include "frontend/objects/container_classes.h"
 #include "frontend/objects/dict_views.h"
 #include "frontend/objects/protocol.h"
 #include "frontend/objects/sets.h"
@@ -22,11 +23,19 @@ using python::Object;
 
 namespace {
 
-/// A list may grow or shrink while it is iterated, as in Python.
-std::shared_ptr<Iterator> iterate_sequence(std::shared_ptr<Sequence> sequence) {
+/// A list may grow or shrink while it is iterated, as in Python; a deque may not.
+std::shared_ptr<Iterator> iterate_sequence(Interpreter& interpreter,
+                                           std::shared_ptr<Sequence> sequence) {
   auto position = std::make_shared<size_t>(0);
-  auto iterator = std::make_shared<Iterator>([sequence, position]() -> Value {
-    return *position < sequence->elements.size() ? sequence->elements[(*position)++] : nullptr;
+  std::shared_ptr<std::vector<Value>> before;
+  if (is_deque(*sequence) && sequence->elements.rolled() == nullptr)
+    before = std::make_shared<std::vector<Value>>(sequence->elements.known());
+  auto iterator = std::make_shared<Iterator>([&interpreter, sequence, position, before]() -> Value {
+    if (before != nullptr && *before != sequence->elements.known())
+      interpreter.refuse(ReasonCode::expression, "a deque that changes while it is iterated");
+    if (*position < sequence->elements.size()) return sequence->elements[(*position)++];
+    *position = SIZE_MAX;  // once at its end, it stays there
+    return nullptr;
   });
   if (sequence->source == nullptr) iterator->type = &PyListIter_Type;
   return iterator;
@@ -150,7 +159,7 @@ std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) 
   Value shadow = opened(interpreter, value);
   if (auto iterator = shared_as<Iterator>(shadow)) return iterator;
   if (auto sequence = shared_as<Sequence>(shadow)) {
-    if (!sequence->viewed) return iterate_sequence(sequence);
+    if (!sequence->viewed) return iterate_sequence(interpreter, sequence);
     return iterate_dictionary(interpreter, sequence->viewed, sequence->part);
   }
   if (auto dictionary = shared_as<Dictionary>(shadow))
@@ -191,6 +200,22 @@ std::vector<Value> list_elements(Interpreter& interpreter, const Value& value) {
       interpreter.refuse(ReasonCode::limit, "a container of too many elements");
   }
   return elements;
+}
+
+void for_each_element(Interpreter& interpreter, const Value& value,
+                      const std::function<void(const Value&)>& use) {
+  const Value shadow = opened(interpreter, value);
+  if (const auto* sequence = as<Sequence>(shadow); sequence != nullptr && !sequence->viewed) {
+    const std::vector<Value> elements = sequence->elements;
+    for (const Value& element : elements) use(element);
+    return;
+  }
+  const std::shared_ptr<Iterator> iterator = iterate(interpreter, shadow);
+  for (int64_t count = 0; const Value element = iterator->next(); ++count) {
+    if (count > Interpreter::most_rounds())
+      interpreter.refuse(ReasonCode::limit, "a container of too many elements");
+    use(element);
+  }
 }
 
 }  // namespace janus::frontend

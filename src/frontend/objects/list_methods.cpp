@@ -3,6 +3,7 @@
 #include "frontend/objects/list_methods.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "frontend/control/counted.h"
@@ -18,9 +19,12 @@
 #include "frontend/objects/deques.h"
 #include "frontend/objects/entry_containers.h"
 #include "frontend/objects/folding.h"
+#include "frontend/objects/iteration.h"
 #include "frontend/objects/lists.h"
+#include "frontend/values/constants.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -58,9 +62,8 @@ bool insert_rolled(Interpreter& interpreter, Sequence& list, const Value& key, c
 /// list.pop() and list.pop(0) of such a list; null: any other.
 Value pop_rolled(Interpreter& interpreter, Sequence& list, const Value& key) {
   const auto* known = as<Known>(key);
-  bool last = known != nullptr && PyLong_CheckExact(known->object.get()) &&
-              PyLong_AsLong(known->object.get()) == -1;
-  PyErr_Clear();
+  const bool last = known != nullptr && PyLong_CheckExact(known->object.get()) &&
+                    python::int64_of(known->object.get()) == -1;
   auto pop = last || is_zero(key)
                  ? popped(interpreter, *list.elements.rolled(), !last, /*partly=*/true)
                  : std::nullopt;
@@ -88,7 +91,29 @@ void extend(Interpreter& interpreter, Sequence& list, const Value& values) {
   const TestKey test{Object::steal(PyUnicode_InternFromString("list.extend")), -1};
   if (const auto met = counted_elements(interpreter, values, -1))
     return append_counted(interpreter, test, list, *met, true);
-  for (const Value& element : elements_of(interpreter, values)) append(interpreter, list, element);
+  for_each_element(interpreter, values, [&](const Value& element) {
+    append(interpreter, list, element);
+    trim_deque(list, true);
+    note_list_change(interpreter, list);
+  });
+}
+
+/// Whether an object may say that it does not equal itself.
+bool may_differ_from_itself(const Value& value) {
+  if (as<Tensor>(value) != nullptr || as<Instance>(value) != nullptr) return true;
+  PyObject* const object = known_object(value);
+  if (object == nullptr) return false;
+  return PyFloat_CheckExact(object) ? std::isnan(PyFloat_AS_DOUBLE(object))
+                                    : !is_immutable_constant(object);
+}
+
+/// Whether the element is the value or equal to it: of one object, Python does not ask.
+bool is_one_or_equal(Interpreter& interpreter, const Value& element, const Value& value) {
+  if (element == value) return true;
+  if (may_differ_from_itself(element) && may_differ_from_itself(value) &&
+      identical(interpreter, element, value))
+    return true;
+  return holds(interpreter, element, syntax::CompareOperator::Eq, value);
 }
 
 /// The position of the value in a list of numbers of the graph, with a guard that there is one;
@@ -122,7 +147,7 @@ Value list_append(Interpreter& inner, Sequence& self, const Arguments& arguments
 Value list_extend(Interpreter& inner, Sequence& self, const Arguments& arguments) {
   expect_count(inner, arguments, 1, 1);
   extend(inner, self, arguments.positional[0]);
-  trim_deque(self, true);
+  trim_deque(self, true);  // of what came as a whole
   return inner.none();
 }
 
@@ -139,7 +164,7 @@ Value list_insert(Interpreter& inner, Sequence& self, const Arguments& arguments
 }
 
 Value list_pop(Interpreter& inner, Sequence& self, const Arguments& arguments) {
-  expect_count(inner, arguments, 0, 1);
+  expect_count(inner, arguments, 0, is_deque(self) ? 0 : 1);
   Value key = arguments.positional.empty() ? inner.integer(-1) : arguments.positional[0];
   if (self.elements.rolled() != nullptr)
     if (Value element = pop_rolled(inner, self, key)) return element;
@@ -174,9 +199,7 @@ Value list_remove(Interpreter& inner, Sequence& self, const Arguments& arguments
         place != nullptr && take_element(inner, self, place) != nullptr)
       return inner.none();
   for (size_t i = 0; i < self.elements.size(); ++i) {
-    Value equal =
-        compare(inner, syntax::CompareOperator::Eq, self.elements[i], arguments.positional[0]);
-    if (self.elements[i] != arguments.positional[0] && !truth(inner, equal, -1)) continue;
+    if (!is_one_or_equal(inner, self.elements[i], arguments.positional[0])) continue;
     self.elements.erase(self.elements.begin() + static_cast<std::ptrdiff_t>(i));
     return inner.none();
   }
@@ -245,9 +268,7 @@ Value sequence_method(const std::shared_ptr<Sequence>& sequence, const std::stri
           }
           int64_t found = 0;
           for (size_t i = 0; i < sequence->elements.size(); ++i) {
-            Value equal = compare(inner, syntax::CompareOperator::Eq, sequence->elements[i],
-                                  arguments.positional[0]);
-            if (!truth(inner, equal, -1)) continue;
+            if (!is_one_or_equal(inner, sequence->elements[i], arguments.positional[0])) continue;
             if (!counts) return inner.integer(static_cast<int64_t>(i));
             ++found;
           }
@@ -264,11 +285,10 @@ Value sequence_method(const std::shared_ptr<Sequence>& sequence, const std::stri
   return nullptr;
 }
 
-Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value> elements) {
+Value grow_list(Interpreter& interpreter, const Known& known, const Value& element) {
   Heap::List& list = interpreter.heap.list_of(known.object.get(), known.source);
   if (PyList_Check(known.object.get())) note_length(interpreter, known.source);
-  for (const Value& element : elements)
-    append(interpreter, list.shadow != nullptr ? *list.shadow : *list.appended, element);
+  append(interpreter, list.shadow != nullptr ? *list.shadow : *list.appended, element);
   if (list.shadow != nullptr) trim_deque(*list.shadow, true);
   interpreter.heap.note_change();
   interpreter.mark(speculate::LineMark::Kind::effect);

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "frontend/core/interpreter.h"
 
@@ -12,8 +11,7 @@ namespace janus::frontend {
 /// The method of a list, tuple or deque; null if it has none of that name.
 Value sequence_method(const std::shared_ptr<Sequence>& sequence, const std::string& name);
 
-/// list.append and list.extend of a list that existed before the call: what it holds does not
-/// matter.
-Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value> elements);
+/// list.append of a list that existed before the call: what it holds does not matter.
+Value grow_list(Interpreter& interpreter, const Known& known, const Value& element);
 
 }  // namespace janus::frontend

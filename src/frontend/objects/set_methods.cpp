@@ -3,6 +3,7 @@
 #include "frontend/objects/set_methods.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "frontend/core/class_of.h"
 #include "frontend/core/heap.h"
@@ -10,9 +11,11 @@
 #include "frontend/objects/container_classes.h"
 #include "frontend/objects/dict_views.h"
 #include "frontend/objects/folding.h"
+#include "frontend/objects/iteration.h"
 #include "frontend/objects/membership.h"
 #include "frontend/objects/sets.h"
 #include "frontend/objects/special_callables.h"
+#include "frontend/values/operands.h"
 
 namespace janus::frontend {
 
@@ -33,11 +36,31 @@ std::shared_ptr<SetValue> make_set(Keys keys, bool is_frozen) {
   return set;
 }
 
-Keys combined(Interpreter& interpreter, Operator op, const Keys& left, const Keys& right) {
+/// The elements of both. Of two that are equal, Python takes the one in the smaller set, or in what
+/// is gone through because it is no set.
+Keys intersection(Interpreter& interpreter, const Keys& left, const Keys& right, bool are_sets) {
+  const bool from_left = are_sets && right.size() > left.size();
+  Keys keys;
+  for (const Value& key : from_left ? left : right)
+    if (holds(interpreter, from_left ? right : left, key)) keys.push_back(key);
+  return keys;
+}
+
+/// Those that a view and something else have in common: a view asks a set that is no smaller for
+/// its intersection, and goes through all others itself.
+Keys common_with_view(Interpreter& interpreter, const Keys& view, const Keys& others,
+                      const Value& other) {
+  const bool asks_set = is_set(other) && !is_frozen(other) && view.size() <= others.size();
+  return asks_set ? intersection(interpreter, others, view, false)
+                  : intersection(interpreter, view, others, false);
+}
+
+Keys combined(Interpreter& interpreter, Operator op, const Keys& left, const Keys& right,
+              bool are_sets = true) {
+  if (op == Operator::BitAnd) return intersection(interpreter, left, right, are_sets);
   Keys keys;
   for (const Value& key : left) {
-    const bool in_both = op != Operator::BitOr && holds(interpreter, right, key);
-    if (op == Operator::BitOr || in_both == (op == Operator::BitAnd)) keys.push_back(key);
+    if (op == Operator::BitOr || !holds(interpreter, right, key)) keys.push_back(key);
   }
   if (op != Operator::BitOr && op != Operator::BitXor) return keys;
   for (const Value& key : right)
@@ -80,27 +103,56 @@ void change(Interpreter& interpreter, const Value& self, const Value& key, bool 
 /// single elements may rebuild the set's hash table.
 void expect_same_order(const Frames& frames, const Value& self, Operator op, const Value& other,
                        const Keys& right) {
+  // Python makes room for all keys of a dict and of a set before it adds the first.
+  const bool grows = op == Operator::BitOr && !is_set(other) && class_of(other) != &PyDict_Type;
   if (auto* set = as<SetValue>(self)) {
-    set->only_grew = set->only_grew && op == Operator::BitOr && !is_set(other);
+    set->only_grew = set->only_grew && grows;
     return;
   }
   if (right.empty() && op == Operator::BitOr) return;
-  if (op != Operator::BitOr || is_set(other) || class_of(other) == &PyDict_Type)
-    frames.refuse(ReasonCode::heap_write, "a set that another set changes");
+  if (!grows) frames.refuse(ReasonCode::heap_write, "a set that another set changes");
+}
+
+/// Whether code of the program may run while its elements are taken.
+bool is_iterator(Interpreter& interpreter, const Value& value) {
+  if (is_set(value) || is_constant(value)) return false;
+  const Value shadow = opened(interpreter, value);
+  return as<Iterator>(shadow) != nullptr || as<Instance>(shadow) != nullptr ||
+         as<Known>(shadow) != nullptr;
+}
+
+/// Adds or discards each of the elements before the next is asked for, which may look.
+void change_one_by_one(Interpreter& interpreter, const Value& self, Operator op,
+                       const Value& other) {
+  bool is_first = true;
+  for_each_element(interpreter, other, [&](const Value& element) {
+    const Value key = set_element(interpreter, element);
+    if (std::exchange(is_first, false)) expect_same_order(interpreter, self, op, other, {key});
+    change(interpreter, self, key, op == Operator::BitOr);
+  });
 }
 
 /// `self op= other` for each of the others.
 void change_by(Interpreter& interpreter, const Value& self, Operator op,
                const std::vector<Value>& others) {
   for (const Value& other : others) {
+    const bool is_gone_through = op == Operator::BitOr || op == Operator::Sub;
+    if (is_gone_through && is_iterator(interpreter, other)) {
+      change_one_by_one(interpreter, self, op, other);
+      continue;
+    }
     const Keys right = unordered_elements(interpreter, other);
     expect_same_order(interpreter, self, op, other, right);
-    if (op == Operator::BitOr || op == Operator::Sub) {
+    if (is_gone_through) {
       for (const Value& key : right) change(interpreter, self, key, op == Operator::BitOr);
       continue;
     }
     const Keys before = unordered_elements(interpreter, self);
-    const Keys after = combined(interpreter, op, before, right);
+    const Keys after = combined(interpreter, op, before, right, is_set(other));
+    if (auto* set = as<SetValue>(self); set != nullptr && !set->is_frozen) {
+      set->elements = after;
+      continue;
+    }
     for (const Value& key : before)
       if (!holds(interpreter, after, key)) change(interpreter, self, key, false);
     for (const Value& key : after)
@@ -174,7 +226,7 @@ Value any_set_method(const Value& self, const std::string& name) {
       return native([self, op](Interpreter& inner, const Arguments& arguments) -> Value {
         Keys keys = unordered_elements(inner, self);
         for (const Value& other : arguments.positional)
-          keys = combined(inner, op, keys, unordered_elements(inner, other));
+          keys = combined(inner, op, keys, unordered_elements(inner, other), is_set(other));
         return make_set(std::move(keys), is_frozen(self));
       });
   return nullptr;
@@ -204,9 +256,15 @@ Value set_binary(Interpreter& interpreter, Operator op, const Value& left, const
   // A view takes any iterable, and makes a set.
   const bool of_views = is_set_view(left) || is_set_view(right);
   if (!fits || (!of_views && (!is_set(left) || !is_set(right)))) return nullptr;
-  return make_set(combined(interpreter, op, unordered_elements(interpreter, left),
-                           unordered_elements(interpreter, right)),
-                  !of_views && is_frozen(left));
+  const Keys first = unordered_elements(interpreter, left),
+             second = unordered_elements(interpreter, right);
+  if (op == Operator::BitAnd && of_views && is_set_view(left) != is_set_view(right)) {
+    const bool is_first = is_set_view(left);
+    return make_set(common_with_view(interpreter, is_first ? first : second,
+                                     is_first ? second : first, is_first ? right : left),
+                    false);
+  }
+  return make_set(combined(interpreter, op, first, second), !of_views && is_frozen(left));
 }
 
 Value set_binary_in_place(Interpreter& interpreter, Operator op, const Value& left,

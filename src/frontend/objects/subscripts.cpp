@@ -29,6 +29,7 @@
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/symbolic_list.h"
 #include "ops/list.h"
+#include "python/integer.h"
 #include "python/version.h"
 
 namespace janus::frontend {
@@ -122,6 +123,12 @@ Value sequence_subscript(Interpreter& interpreter, const Sequence& sequence, con
     interpreter.refuse(ReasonCode::would_raise, "TypeError: a slice of a deque");
   if (Value part = numbers_of_slice(interpreter, sequence, *slice)) return part;
   SliceRange range = slice_range(interpreter, *slice, sequence.elements.size());
+  // All of a tuple is the tuple itself.
+  const bool is_tuple = !sequence.is_list && !sequence.type;
+  const bool is_whole = range.start == 0 && range.step == 1 &&
+                        range.count == static_cast<Py_ssize_t>(sequence.elements.size());
+  if (is_tuple && is_whole)
+    return std::const_pointer_cast<AbstractValue>(sequence.shared_from_this());
   auto result = std::make_shared<Sequence>(sequence.is_list);
   if (sequence.type.is(reinterpret_cast<PyObject*>(size_class()))) result->type = sequence.type;
   for (Py_ssize_t i = 0; i < range.count; ++i)
@@ -171,13 +178,14 @@ Value last_elements(Interpreter& interpreter, const Known& known, const Heap::Li
       !stop->object.is(Py_None) || !step->object.is(Py_None) ||
       !PyLong_CheckExact(start->object.get()) || (list != nullptr && list->shadow != nullptr))
     return nullptr;
-  const Py_ssize_t count = -PyLong_AsSsize_t(start->object.get());
-  PyErr_Clear();
+  const int64_t first = python::int64_of(start->object.get()).value_or(0);
+  if (first >= 0 || first < -Interpreter::most_rounds()) return nullptr;
+  const Py_ssize_t count = -first;
   const Py_ssize_t length = PyList_GET_SIZE(known.object.get());
   static const std::vector<Value> nothing;
   const std::vector<Value>& appended = list != nullptr ? list->appended->elements.known() : nothing;
   const Py_ssize_t old = count - static_cast<Py_ssize_t>(appended.size());
-  if (count <= 0 || old < 0 || count > Interpreter::most_rounds()) return nullptr;
+  if (old < 0) return nullptr;
   if (old > length) {
     if (list == nullptr || count <= 4) return nullptr;
     interpreter.refuse(ReasonCode::dynamic_value, "the length of a list that grows");
@@ -199,9 +207,11 @@ Value list_subscript(Interpreter& interpreter, const Known& known, const Value& 
   PyObject* object = known.object.get();
   const Heap::List* list = interpreter.heap.list(object, known.source);
   const bool unopened = list == nullptr || list->shadow == nullptr;
-  const bool is_int = index != nullptr && PyLong_CheckExact(index->object.get());
-  const Py_ssize_t position = is_int ? PyLong_AsSsize_t(index->object.get()) : 0;
-  PyErr_Clear();
+  std::optional<int64_t> number;
+  if (index != nullptr && PyLong_CheckExact(index->object.get()))
+    number = python::int64_of(index->object.get());
+  const bool is_int = number.has_value();
+  const Py_ssize_t position = number.value_or(0);
   if (is_int && position < 0 && PyList_CheckExact(object)) {
     // Counted from the end, only what is there is looked at.
     const Py_ssize_t appended =
@@ -209,7 +219,7 @@ Value list_subscript(Interpreter& interpreter, const Known& known, const Value& 
     if (position >= -appended)
       return list->appended->elements[static_cast<size_t>(appended + position)];
     const Py_ssize_t from_end = position + appended;
-    if (unopened && known.source != nullptr && -from_end <= PyList_GET_SIZE(object))
+    if (unopened && known.source != nullptr && from_end >= -PyList_GET_SIZE(object))
       return part_at_entry(interpreter, PyList_GET_ITEM(object, PyList_GET_SIZE(object) + from_end),
                            known, Source::Kind::index, {}, from_end);
   }
@@ -313,6 +323,7 @@ namespace {
 /// list[start:stop] = elements
 void write_slice(Interpreter& interpreter, Sequence& list, const SliceValue& slice,
                  const std::vector<Value>& elements) {
+  if (is_deque(list)) interpreter.refuse(ReasonCode::would_raise, "TypeError: a slice of a deque");
   if (list.elements.rolled() != nullptr && is_none(slice.step)) {
     auto changed =
         with_part(interpreter, list.elements.rolled(), slice.start, slice.stop, elements);
@@ -412,7 +423,10 @@ void delete_subscript(Interpreter& interpreter, const Value& value, const Value&
   auto* dictionary = as<Dictionary>(value);
   expect_no_proxy(interpreter, value);
   if (dict || dictionary != nullptr) {
-    if (!contains(interpreter, value, key)) raise(interpreter, PyExc_KeyError, "KeyError");
+    if (!contains(interpreter, value, key)) {
+      if (is_counter(class_of(value))) return;
+      raise(interpreter, PyExc_KeyError, "KeyError");
+    }
     if (dict) return write_real_dict(interpreter, *dict, key, nullptr);
     return change_item(interpreter, *dictionary, key_object(interpreter, key), nullptr);
   }
