@@ -9,6 +9,7 @@
 #include "ops/expression.h"
 #include "ops/list.h"
 #include "passes/structure/captures.h"
+#include "passes/structure/copied.h"
 
 namespace janus::passes {
 
@@ -30,7 +31,7 @@ class AbsentGradients {
   Graph run(const graph::Block& body) {
     rewriter_.run([&](const Node& node) {
       // Those in blocks are copied with the node that they belong to.
-      return std::ranges::find(body.nodes, &node) != body.nodes.end() && leave_out(node);
+      return node.parent == &body && leave_out(node);
     });
     return rewriter_.finish();
   }
@@ -77,6 +78,7 @@ class AbsentGradients {
 }  // namespace
 
 Graph without_absent_gradients(const Graph& backward, const std::vector<bool>& given) {
+  if (std::ranges::find(given, false) == given.end()) return copied(backward);
   return AbsentGradients(backward, given).run(backward.body());
 }
 
