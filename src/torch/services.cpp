@@ -233,12 +233,6 @@ class Binding {
   Binding& operator=(const Binding&) = delete;
 };
 
-/// Whether it is a number that differs from run to run.
-bool varies(const OperatorArgument& argument) {
-  return argument.kind == Kind::number ||
-         (argument.kind == Kind::dimension && !argument.dim.is_constant());
-}
-
 /// Whether the argument holds something that varies from call to call.
 bool is_operand(const OperatorArgument& argument) {
   if (argument.kind == Kind::tensor || argument.kind == Kind::number) return true;
@@ -456,7 +450,7 @@ class Trial {
     if (argument.kind == Kind::number) {
       return number_argument(example(argument.type), ArgumentSource::Number::scalar);
     }
-    if (argument.kind == Kind::dimension && varies(argument) && number_ == 0)
+    if (argument.kind == Kind::dimension && argument.is_varying_number() && number_ == 0)
       return number_argument(execute::Slot::of(number_), ArgumentSource::Number::scalar);
     return constant_argument(*constant_of(argument), parameter,
                              [this](const std::string& name) { return symbols_->find(name); });
@@ -658,10 +652,11 @@ class Services final : public frontend::TorchServices {
     }
     auto complete = conclude(schema, trial, fit, outcomes, std::move(result), why);
     if (!complete) return false;
-    if (std::ranges::any_of(arguments, varies) &&
+    if (std::ranges::any_of(arguments, &OperatorArgument::is_varying_number) &&
         std::ranges::find(complete->differentiable, true) != complete->differentiable.end())
       complete->zero_ends_gradient = zero_ends_gradient(trial, fit, on_meta, *complete);
-    if (outcomes.back().list && std::ranges::any_of(arguments, varies)) {
+    if (outcomes.back().list &&
+        std::ranges::any_of(arguments, &OperatorArgument::is_varying_number)) {
       why = cat(schema.name(), " gives as many tensors as a number says that varies");
       return false;
     }

@@ -42,6 +42,11 @@ struct OperatorArgument {
   graph::Dim dim;
   python::Object object;
   std::vector<OperatorArgument> elements;
+
+  /// Whether it is a number that differs from run to run.
+  bool is_varying_number() const {
+    return kind == Kind::number || (kind == Kind::dimension && !dim.is_constant());
+  }
 };
 
 /// A call of an operator as Python made it, and which of its results is meant.

@@ -333,21 +333,17 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
            Py_TYPE(object)->tp_richcompare == PyBaseObject_Type.tp_richcompare ||
            PyType_Check(object);
   };
-  if (PyRange_Check(a) && PyRange_Check(b)) {
-    interpreter.assume_identity(left);
-    interpreter.assume_identity(right);
-    return interpreter.constant(
-        interpreter.must(PyObject_RichCompare(a, b, python_comparison(op))));
-  }
+  const bool are_plain = plain(a) && plain(b);
+  const bool are_ranges = PyRange_Check(a) && PyRange_Check(b);  // equal if their numbers are
   const EntryObject one = entry_object_of(left_value), other = entry_object_of(right_value);
   const bool is_equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
-  if (plain(a) && plain(b))
+  if (are_plain)
     for (PyObject* object : {a, b})
       assume_entries(interpreter, Py_TYPE(object), {"__eq__", comparison_method(op)});
-  if (plain(a) && plain(b) && is_equality && one.object != nullptr && other.object != nullptr)
+  if (are_plain && is_equality && one.object != nullptr && other.object != nullptr)
     return interpreter.boolean(interpreter.identities.are_one(interpreter, one, other) ==
                                (op == CompareOperator::Eq));
-  if (plain(a) && plain(b)) {
+  if (are_plain || are_ranges) {
     interpreter.assume_identity(left);
     interpreter.assume_identity(right);
     return interpreter.constant(

@@ -11,10 +11,6 @@ namespace {
 
 PyTypeObject* class_at(const char* path) { return reinterpret_cast<PyTypeObject*>(imported(path)); }
 
-}  // namespace
-
-namespace {
-
 /// Methods of tuples that the interpreter takes over: a class with its own is no named tuple to it.
 constexpr const char* kTakenOver[] = {
     "__iter__", "__len__",      "__getitem__",      "__contains__", "__eq__",   "__ne__",

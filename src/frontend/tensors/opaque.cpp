@@ -8,6 +8,7 @@
 #include "frontend/core/communication.h"
 #include "frontend/core/torch_services.h"
 #include "frontend/tensors/autocast.h"
+#include "frontend/tensors/guarded_numbers.h"
 #include "frontend/tensors/overlap.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/make.h"
@@ -123,17 +124,10 @@ void assume_gradient(Interpreter& interpreter, const DescribedArguments& describ
                      const ResolvedOperator& resolved) {
   if (!resolved.zero_ends_gradient || !interpreter.modes.grad_enabled || !is_tracked(resolved))
     return;
-  graph::Builder& builder = interpreter.builder();
-  for (const OperatorArgument& argument : described.list) {
-    if (argument.kind != OperatorArgument::Kind::number &&
-        (argument.kind != OperatorArgument::Kind::dimension || argument.dim.is_constant()))
-      continue;
-    graph::Value* number = interpreter.graph_value(described.source_of(&argument));
-    graph::Value* zero = number->type.kind == graph::Type::Kind::f64 ? builder.constant(0.0)
-                                                                     : builder.constant(int64_t{0});
-    interpreter.follow(op::scalar_ne(builder, {number, zero}), Object::borrow(Py_True),
-                       /*fact_number=*/-1);
-  }
+  for (const OperatorArgument& argument : described.list)
+    if (argument.is_varying_number())
+      assume_compares(interpreter, op::scalar_ne,
+                      interpreter.graph_value(described.source_of(&argument)), 0);
 }
 
 graph::Node* append_opaque(Interpreter& interpreter, DescribedArguments& described,

@@ -10,6 +10,7 @@
 #include "frontend/core/torch_objects.h"
 #include "frontend/tensors/described_call.h"
 #include "frontend/tensors/equal_sizes.h"
+#include "frontend/tensors/guarded_numbers.h"
 #include "frontend/tensors/operator_call.h"
 #include "frontend/tensors/overlap.h"
 #include "frontend/tensors/tensor.h"
@@ -282,16 +283,6 @@ graph::Node* drawn_in_order_of_strides(Interpreter& interpreter, OperatorCall& c
   return op::permute(builder, {node->output()}, {{"dims", inverse_order(*order)}})->definition;
 }
 
-/// That the number compares so with the bound is guarded.
-void assume_compares(Interpreter& interpreter, const graph::OpDef& comparison, graph::Value* number,
-                     int64_t bound) {
-  graph::Builder& builder = interpreter.builder();
-  graph::Value* limit = number->type.kind == graph::Type::Kind::f64
-                            ? builder.constant(static_cast<double>(bound))
-                            : builder.constant(bound);
-  interpreter.follow(comparison(builder, {number, limit}), Object::borrow(Py_True), -1);
-}
-
 /// Eager raises where it does not lie between 0 and 1, also where nothing is dropped.
 void assume_that_it_is_a_probability(Interpreter& interpreter, graph::Value* number) {
   if (const auto known = graph::constant_number(number)) {
@@ -317,12 +308,7 @@ bool gives_its_operand(Interpreter& interpreter, const graph::OpDef& op, const O
   if (std::ranges::any_of(shape, [](const graph::Dim& dim) { return dim.is(0); })) return true;
   graph::Value* probability = call.operands[1];
   if (const auto known = graph::constant_number(probability)) return *known == 0;
-  graph::Builder& builder = interpreter.builder();
-  graph::Value* zero = probability->type.kind == graph::Type::Kind::f64
-                           ? builder.constant(0.0)
-                           : builder.constant(int64_t{0});
-  graph::Value* drops = op::scalar_ne(builder, {probability, zero});
-  interpreter.follow(drops, Object::borrow(Py_True), /*fact_number=*/-1);
+  assume_compares(interpreter, op::scalar_ne, probability, 0);
   return false;
 }
 

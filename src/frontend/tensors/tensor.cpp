@@ -141,10 +141,6 @@ graph::Value* scatter(Interpreter& interpreter, const Tensor& tensor, graph::Val
   return contents;
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether it is a view of a leaf that requires a gradient, linked to it by autograd. Autograd sees
 /// no write to such memory: it changes what the view holds, not where its gradient goes.
 bool is_linked_to_leaf(const Tensor& view) {
