@@ -18,7 +18,7 @@
 #include "frontend/language/evaluation.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/container_classes.h"
-#include "frontend/objects/dicts.h"
+#include "frontend/objects/default_factory.h"
 #include "frontend/objects/folding.h"
 #include "frontend/objects/protocol.h"
 #include "frontend/tensors/callables.h"

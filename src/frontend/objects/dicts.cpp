@@ -8,6 +8,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/container_classes.h"
+#include "frontend/objects/default_factory.h"
 #include "frontend/objects/dict_views.h"
 #include "frontend/objects/entry_containers.h"
 #include "frontend/objects/folding.h"
@@ -20,13 +21,6 @@
 namespace janus::frontend {
 
 using python::Object;
-
-Value factory_of(Interpreter& interpreter, const Value& dictionary) {
-  const auto* made = as<Dictionary>(dictionary);
-  if (made != nullptr && made->factory != nullptr) return made->factory;
-  if (class_of(dictionary) != default_dict_type()) return nullptr;
-  return attribute(interpreter, dictionary, "default_factory");
-}
 
 namespace {
 

@@ -16,9 +16,6 @@ Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::stri
 /// holds.
 Value real_dict_method(const Value& self, const std::string& name);
 
-/// The `default_factory` of a defaultdict; null for other dicts.
-Value factory_of(Interpreter& interpreter, const Value& dictionary);
-
 /// self.update(*arguments) of a dict, real or made in the run.
 void update_dict(Interpreter& interpreter, const Value& self, const CallArguments& arguments);
 

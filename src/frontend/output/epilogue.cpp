@@ -31,7 +31,7 @@
 #include "frontend/core/tensor_hooks.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/objects/container_classes.h"
-#include "frontend/objects/dicts.h"
+#include "frontend/objects/default_factory.h"
 #include "frontend/objects/partials.h"
 #include "frontend/recursion/runtime_store_log.h"
 #include "frontend/tensors/arrays.h"
