@@ -15,6 +15,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/class_calls.h"
+#include "frontend/language/format_fields.h"
 #include "frontend/language/functions.h"
 #include "frontend/language/scripted_functions.h"
 #include "frontend/language/strings.h"
@@ -133,12 +134,12 @@ bool are_joinable(const CallArguments& arguments) {
 
 Value call_pure_builtin(Interpreter& interpreter, PyObject* callable,
                         const CallArguments& arguments) {
+  static PyObject* const format = imported("builtins.str.format");
+  if (callable == format) return format_by_fields(interpreter, callable, arguments);
   if (any_needs_run(arguments)) {
     bool makes_string =
         Py_TYPE(callable) == &PyMethodDescr_Type && PyDescr_TYPE(callable) == &PyUnicode_Type;
     std::string name = describe_callable(interpreter.constant_borrowed(callable));
-    if (makes_string && name == "str.format")
-      return format_by_fields(interpreter, callable, arguments);
     if (makes_string && is_change_of_text(name) &&
         std::ranges::all_of(all_values(arguments), is_part_of_text))
       return defer_formatting(interpreter, callable, arguments);

@@ -286,10 +286,14 @@ Value defer_formatting(Interpreter& interpreter, PyObject* callable,
   return defer(interpreter, Object::borrow(callable), kept, &PyUnicode_Type);
 }
 
-namespace {
+PyObject* text_function(int conversion) {
+  const char* name = conversion == 'r'   ? "builtins.repr"
+                     : conversion == 's' ? "builtins.str"
+                                         : "builtins.ascii";
+  return imported(name);
+}
 
-/// Concatenates texts; the result is made after the run if one of them is.
-Value joined(Interpreter& interpreter, std::vector<Value> parts) {
+Value join_texts(Interpreter& interpreter, std::vector<Value> parts) {
   if (!std::ranges::any_of(parts, needs_run)) {
     Object list = folded(interpreter, make_list(std::move(parts)));
     Object empty = interpreter.must(PyUnicode_FromString(""));
@@ -300,6 +304,8 @@ Value joined(Interpreter& interpreter, std::vector<Value> parts) {
   static PyObject* const join = imported("builtins.str.join");
   return defer(interpreter, Object::borrow(join), arguments, &PyUnicode_Type);
 }
+
+namespace {
 
 // --- objects ------------------------------------------------------------------------------------
 
@@ -322,9 +328,9 @@ Value text_of_exception(Interpreter& interpreter, const Instance& exception, boo
   const std::string path = type->tp_name;
   const std::string name = path.substr(path.rfind('.') + 1);
   const Value text = format_value(interpreter, shown, 'r', nullptr);
-  return is_one
-             ? joined(interpreter, {interpreter.string(name + "("), text, interpreter.string(")")})
-             : joined(interpreter, {interpreter.string(name), text});
+  return is_one ? join_texts(interpreter,
+                             {interpreter.string(name + "("), text, interpreter.string(")")})
+                : join_texts(interpreter, {interpreter.string(name), text});
 }
 
 /// Of exceptions, and of objects whose class says it in Python; null for all else.
@@ -378,10 +384,7 @@ Value own_format(Interpreter& interpreter, const Value& value) {
 
 Value converted(Interpreter& interpreter, const Value& value, int conversion) {
   if (conversion < 0) return value;
-  const char* name = conversion == 'r'   ? "builtins.repr"
-                     : conversion == 's' ? "builtins.str"
-                                         : "builtins.ascii";
-  PyObject* function = imported(name);
+  PyObject* const function = text_function(conversion);
   if (needs_run(value)) {
     CallArguments arguments;
     arguments.positional = {value};
@@ -427,7 +430,7 @@ Value join_formatted(Interpreter& interpreter, const syntax::JoinedStr& string) 
   std::vector<Value> parts;
   for (const syntax::Expression* part : string.values)
     parts.push_back(evaluate(interpreter, *part));
-  return joined(interpreter, std::move(parts));
+  return join_texts(interpreter, std::move(parts));
 }
 
 Value shown_text(Interpreter& interpreter, const Value& value) {
@@ -447,54 +450,7 @@ std::optional<std::string> conversions_of(const std::string& format) {
   return letters;
 }
 
-/// The arguments of str.format that a field shows as they are, in its order. Nothing where a format
-/// is wrong, shows one of them twice, takes parts of them, or has widths that are arguments.
-std::optional<std::vector<Value*>> plain_fields(PyObject* format, CallArguments& arguments) {
-  static PyObject* const parse = python::import_attribute("_string", "formatter_parser").release();
-  std::vector<Value*> shown, plain;
-  size_t automatic = 0;
-  const Object fields = Object::steal(PyObject_CallOneArg(parse, format));
-  const Object all = Object::steal(fields ? PySequence_List(fields.get()) : nullptr);
-  PyErr_Clear();
-  if (!all) return std::nullopt;
-  for (const Object& each : python::elements(all.get())) {
-    PyObject* const field = PyTuple_GET_ITEM(each.get(), 1);
-    if (field == Py_None) continue;
-    const std::string name = text_of(field), spec = text_of(PyTuple_GET_ITEM(each.get(), 2));
-    if (name.find_first_of(".[") != std::string::npos || spec.find('{') != std::string::npos)
-      return std::nullopt;
-    Value* argument = nullptr;
-    if (name.empty() ||
-        std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c); })) {
-      const size_t place = name.empty() ? automatic++ : std::stoul(name.substr(0, 6));
-      if (place + 1 < arguments.positional.size()) argument = &arguments.positional[place + 1];
-    } else {
-      for (auto& [keyword, value] : arguments.keywords)
-        if (keyword == name) argument = &value;
-    }
-    if (argument == nullptr || std::ranges::find(shown, argument) != shown.end())
-      return std::nullopt;
-    shown.push_back(argument);
-    if (spec.empty() && PyTuple_GET_ITEM(each.get(), 3) == Py_None) plain.push_back(argument);
-  }
-  return plain;
-}
-
 }  // namespace
-
-Value format_by_fields(Interpreter& interpreter, PyObject* callable, CallArguments arguments) {
-  PyObject* const format =
-      arguments.positional.empty() ? nullptr : known_object(arguments.positional[0]);
-  if (format != nullptr && PyUnicode_CheckExact(format))
-    if (const auto plain = plain_fields(format, arguments))
-      for (Value* const argument : *plain) {
-        const bool is_object =
-            as<Known>(*argument) != nullptr || as<Instance>(*argument) != nullptr;
-        if (is_object && lasting(interpreter, *argument) == nullptr)
-          *argument = format_value(interpreter, *argument, -1, nullptr);
-      }
-  return defer_formatting(interpreter, callable, arguments);
-}
 
 Value format_by_percent(Interpreter& interpreter, const Value& format, const Value& given) {
   const auto* tuple = as<Sequence>(given);

@@ -6,11 +6,17 @@
 
 namespace janus::frontend {
 
+/// The texts one after the other; made after the run if one of them is.
+Value join_texts(Interpreter& interpreter, std::vector<Value> parts);
+
 /// The text of an f-string.
 Value join_formatted(Interpreter& interpreter, const syntax::JoinedStr& string);
 
 /// format(value, spec) after `conversion` ('r', 's', 'a' or -1).
 Value format_value(Interpreter& interpreter, const Value& value, int conversion, const Value& spec);
+
+/// What a conversion ('r', 's' or 'a') calls: repr, str or ascii (borrowed).
+PyObject* text_function(int conversion);
 
 /// str(value) of an exception, or of an object whose class defines it in Python; null for others.
 Value shown_text(Interpreter& interpreter, const Value& value);
@@ -18,9 +24,6 @@ Value shown_text(Interpreter& interpreter, const Value& value);
 /// The value, or one that has the same text, whose text after the run is what it is now; null if
 /// there is none.
 Value lasting(Interpreter& interpreter, const Value& value);
-
-/// format.format(...): the format is the first argument.
-Value format_by_fields(Interpreter& interpreter, PyObject* callable, CallArguments arguments);
 
 /// format % given
 Value format_by_percent(Interpreter& interpreter, const Value& format, const Value& given);
