@@ -334,7 +334,9 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
            PyType_Check(object);
   };
   const bool are_plain = plain(a) && plain(b);
-  const bool are_ranges = PyRange_Check(a) && PyRange_Check(b);  // equal if their numbers are
+  // Ranges are equal if their numbers are, functions of C if they and their objects are the same.
+  const bool are_values =
+      (PyRange_Check(a) && PyRange_Check(b)) || (PyCFunction_Check(a) && PyCFunction_Check(b));
   const EntryObject one = entry_object_of(left_value), other = entry_object_of(right_value);
   const bool is_equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
   if (are_plain)
@@ -343,7 +345,7 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
   if (are_plain && is_equality && one.object != nullptr && other.object != nullptr)
     return interpreter.boolean(interpreter.identities.are_one(interpreter, one, other) ==
                                (op == CompareOperator::Eq));
-  if (are_plain || are_ranges) {
+  if (are_plain || are_values) {
     interpreter.assume_identity(left);
     interpreter.assume_identity(right);
     return interpreter.constant(

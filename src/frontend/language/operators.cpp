@@ -129,8 +129,6 @@ bool is_size(const Sequence& sequence) {
 }
 
 /// Whether Python gives a tuple itself where nothing is added to it.
-bool is_plain_tuple(const Sequence& sequence) { return !sequence.is_list && !sequence.type; }
-
 Value repeated(Interpreter& interpreter, const Value& value, const Value& count) {
   const Sequence& sequence = *as<Sequence>(value);
   int64_t times = PyLong_AsLongLong(folded(interpreter, count).get());
@@ -280,7 +278,7 @@ Value class_union(Interpreter& interpreter, Operator op, const Value& left, cons
 
 bool is_tuple_of_constants(const Value& value) {
   const auto* sequence = as<Sequence>(value);
-  return sequence != nullptr && !sequence->is_list && !sequence->type && rolled(value) == nullptr &&
+  return sequence != nullptr && is_plain_tuple(*sequence) && rolled(value) == nullptr &&
          std::ranges::all_of(sequence->elements.known(), is_constant);
 }
 

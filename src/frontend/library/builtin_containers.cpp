@@ -58,8 +58,7 @@ Value call_tuple(Interpreter& interpreter, const Arguments& arguments) {
   if (const auto* known = as<Known>(value);
       known != nullptr && PyTuple_CheckExact(known->object.get()))
     return value;
-  if (const auto* sequence = as<Sequence>(value);
-      sequence != nullptr && !sequence->is_list && !sequence->type)
+  if (const auto* sequence = as<Sequence>(value); sequence != nullptr && is_plain_tuple(*sequence))
     return value;
   const Value given = opened_if_varying(interpreter, value);
   if (rolled(given) == nullptr) return make_tuple(elements_of(interpreter, value));

@@ -33,7 +33,8 @@ PyObject* tuple_fields(PyTypeObject* type) {
   if (fields == nullptr || !PyTuple_Check(fields)) return nullptr;
   for (const char* method : kTakenOver) {
     PyObject* const name = python::interned(method);
-    if (_PyType_Lookup(type, name) != _PyType_Lookup(&PyTuple_Type, name)) return nullptr;
+    const bool is_inherited = _PyType_Lookup(type, name) == _PyType_Lookup(&PyTuple_Type, name);
+    if (!is_inherited && !is_plain_field(type, name)) return nullptr;  // a field may be `index`
   }
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields); ++i)
     if (!is_plain_field(type, PyTuple_GET_ITEM(fields, i))) return nullptr;
@@ -43,6 +44,10 @@ PyObject* tuple_fields(PyTypeObject* type) {
 bool is_tuple_like(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   return PyTuple_CheckExact(object) || type == size_class() || tuple_fields(type) != nullptr;
+}
+
+bool is_plain_tuple(const Sequence& sequence) {
+  return !sequence.is_list && !sequence.type && sequence.viewed == nullptr;
 }
 
 bool is_list_class(PyTypeObject* type) {

@@ -19,6 +19,9 @@ PyObject* tuple_fields(PyTypeObject* type);
 /// torch.Size, named tuples, torch.return_types.
 bool is_tuple_like(PyObject* object);
 
+/// Whether it is a tuple of no class of its own. A view of a dict is none.
+bool is_plain_tuple(const Sequence& sequence);
+
 // --- lists ---------------------------------------------------------------------------------------
 
 /// Whether the class is list or derived from it; null is none.

@@ -249,6 +249,13 @@ Value list_method(const std::shared_ptr<Sequence>& list, const std::string& name
                                   });
 }
 
+/// Whether the class of the named tuple has such a field.
+bool has_field(const Sequence& sequence, const std::string& name) {
+  PyObject* const fields =
+      sequence.type ? tuple_fields(reinterpret_cast<PyTypeObject*>(sequence.type.get())) : nullptr;
+  return fields != nullptr && PySequence_Contains(fields, python::interned(name.c_str())) == 1;
+}
+
 }  // namespace
 
 Value sequence_method(const std::shared_ptr<Sequence>& sequence, const std::string& name) {
@@ -256,7 +263,7 @@ Value sequence_method(const std::shared_ptr<Sequence>& sequence, const std::stri
     if (Value method = deque_method(sequence, name)) return method;
   if (sequence->is_list && !(is_deque(*sequence) && (name == "sort" || name == "copy")))
     if (Value method = list_method(sequence, name)) return method;
-  if (name == "index" || name == "count")
+  if ((name == "index" || name == "count") && !has_field(*sequence, name))
     return std::make_shared<Native>(
         "sequence." + name,
         [sequence, counts = name == "count"](Interpreter& inner, const Arguments& arguments) {

@@ -124,10 +124,9 @@ Value sequence_subscript(Interpreter& interpreter, const Sequence& sequence, con
   if (Value part = numbers_of_slice(interpreter, sequence, *slice)) return part;
   SliceRange range = slice_range(interpreter, *slice, sequence.elements.size());
   // All of a tuple is the tuple itself.
-  const bool is_tuple = !sequence.is_list && !sequence.type;
   const bool is_whole = range.start == 0 && range.step == 1 &&
                         range.count == static_cast<Py_ssize_t>(sequence.elements.size());
-  if (is_tuple && is_whole)
+  if (is_plain_tuple(sequence) && is_whole)
     return std::const_pointer_cast<AbstractValue>(sequence.shared_from_this());
   auto result = std::make_shared<Sequence>(sequence.is_list);
   if (sequence.type.is(reinterpret_cast<PyObject*>(size_class()))) result->type = sequence.type;

@@ -301,3 +301,14 @@ def test_the_order_of_tuples_of_tuples():
         return (x * 2 if later else x), State.version < (5, (24,)), varying
 
     return Program(step, [(torch.randn(3), n) for n in range(2, 10)])
+
+
+@differential(hits=10)
+def test_functions_of_c():
+    activations = [torch.relu, torch.tanh]
+
+    def step(x, activation):
+        y = x * 2 if activation == torch.relu else x - 1
+        return y, activation in (torch.tanh, len), activation != torch.tanh, len == len  # noqa: PLR0124
+
+    return Program(step, calls(14, lambda i: activations[i // 7]))

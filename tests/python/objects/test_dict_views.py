@@ -229,3 +229,15 @@ def test_the_identity_of_views_of_two_kinds(items):
     keys, values = items.keys(), items.values()
     same = keys
     return keys is same, keys is values, keys is None, keys is items, keys in [same]
+
+
+@differential()
+def test_tuples_of_views():
+    def step(x):
+        made = {"a": x + 1, "b": x * 2}
+        values, keys, items = tuple(made.values()), tuple(made.keys()), tuple(made.items())
+        made["c"] = x
+        joined = torch.cat(values), torch.stack(tuple(made.values()))
+        return len(values), type(values), keys, len(items), values + (1,), values[0], joined
+
+    return program(step)

@@ -128,3 +128,19 @@ def among_others(x):
 @differential(reasons=["expression"])
 def test_texts_by_the_program(step):
     return Program(step, batches())
+
+
+Item = namedtuple("Item", "index value")
+Tally = namedtuple("Tally", "count value")
+
+
+@differential(hits=3)
+def test_fields_that_are_named_as_methods_of_tuples():
+    items = [Item(k, torch.ones(3) * k) for k in range(3)]
+
+    def step(x):
+        item, tally = Item(2, x * 2), Tally(3, x)
+        total = sum(each.value * each.index for each in items) + item.index * tally.count
+        return item, tally.value, total, items[1].index, item._replace(index=5)
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])
