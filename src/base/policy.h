@@ -264,6 +264,8 @@ inline constexpr size_t kMostForks = 400;  // chosen, not measured
 inline constexpr size_t kDeepestForks = 40;  // chosen, not measured
 /// Iterations that are unrolled with a guard on each test; more become a loop in the graph.
 inline constexpr int64_t kMostGuardedTrips = 64;  // chosen, not measured
+/// Iterations whose test is known that are unrolled beyond those that any run had.
+inline constexpr int64_t kMostUnseenTrips = 64;  // chosen, not measured
 /// Time steps of a recurrent layer that are unrolled. Measured only in that oneDNN's LSTM is
 /// faster than a loop of the graph (make bench-recurrent); the number is chosen.
 inline constexpr int64_t kMostUnrolledLayerSteps = 64;

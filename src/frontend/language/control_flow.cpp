@@ -239,6 +239,12 @@ Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Tr
   return after_iterations(interpreter, fact, *state, forever, otherwise);
 }
 
+/// Whether these are many more iterations than any run had.
+bool goes_on_unseen(const speculate::NodeFact* seen, int64_t trips) {
+  return seen != nullptr && seen->most_trips >= 0 &&
+         trips > seen->most_trips + policy::kMostUnseenTrips;
+}
+
 /// Unrolls the loop as long as its test is known, if the number of iterations varies: `while not
 /// done` is known in the first iteration only. The remaining iterations are a loop of the graph.
 Completion unroll_while(Interpreter& interpreter, const syntax::While& loop,
@@ -253,6 +259,10 @@ Completion unroll_while(Interpreter& interpreter, const syntax::While& loop,
     if (forever && seen != nullptr && trips > seen->most_trips)
       interpreter.refuse(ReasonCode::dynamic_control,
                          "the iterations of a loop that ends inside its body");
+    // Nor may this one: sizes that the run decides count as more than one.
+    if (goes_on_unseen(seen, trips))
+      interpreter.refuse(ReasonCode::dynamic_control,
+                         "the iterations of a loop that a size of the run ends");
     if (varies && !peek(interpreter, loop.fact, test).known) {
       known_iterations = trips;
       return false;

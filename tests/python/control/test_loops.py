@@ -705,3 +705,26 @@ def test_known_test_over_lists_of_several_lengths():
         return x
 
     return halving(step, count=24)
+
+
+def thinned(x):
+    steps = 0
+    while x.numel() > 1:
+        x = x[x > x.min()]
+        steps += 1
+    return steps
+
+
+def suppressed(order):
+    kept = []
+    while order.numel() > 0:
+        kept.append(order[0])
+        order = order[1:][order[1:] % 3 != order[0] % 3]
+    return torch.stack(kept)
+
+
+@pytest.mark.parametrize("step", [thinned, suppressed])
+@differential(reasons=["dynamic_control"])
+def test_sizes_of_the_run_end_the_loop(step):
+    """They count as more than one: the test seems to be true for ever."""
+    return Program(step, [(torch.randperm(4 + i % 3),) for i in range(8)])
