@@ -496,6 +496,17 @@ Value filled(Interpreter& interpreter, const Value& number, graph::DType dtype) 
   return full(interpreter, {}, number, dtype);
 }
 
+/// The value of an assignment without those of its first dimensions, of size 1, that the target
+/// does not have.
+Value without_leading_ones(Interpreter& interpreter, Value value, size_t dims) {
+  const auto has_more = [&](const graph::Shape& shape) {
+    return shape.size() > dims && shape.front().is(1);
+  };
+  while (has_more(as<Tensor>(value)->value->type.shape))
+    value = tensor_by(interpreter, "Tensor.squeeze", {value, interpreter.integer(0)});
+  return value;
+}
+
 }  // namespace
 
 Value index_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
@@ -518,9 +529,11 @@ void write_index(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor
     call_named(interpreter, "Tensor.index_put_", arguments);
     return;
   }
-  arguments.positional = {indexing.viewed(), value};
-  call_named(interpreter, as<Tensor>(value) != nullptr ? "Tensor.copy_" : "Tensor.fill_",
-             arguments);
+  const size_t dims = indexing.viewed()->value->type.shape.size();
+  const bool is_tensor = as<Tensor>(value) != nullptr;
+  arguments.positional = {indexing.viewed(),
+                          is_tensor ? without_leading_ones(interpreter, value, dims) : value};
+  call_named(interpreter, is_tensor ? "Tensor.copy_" : "Tensor.fill_", arguments);
 }
 
 }  // namespace janus::frontend

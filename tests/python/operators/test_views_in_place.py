@@ -119,3 +119,33 @@ def test_detach_of_what_is_none():
         return y, z, F.linear(x, w).detach_()
 
     return Program(step, [(torch.randn(3, 4),) for _ in range(6)], watch=[w])
+
+
+@differential()
+def test_assigned_with_more_dimensions():
+    """Python's subscripts leave out first dimensions of size 1, copy_ does not."""
+    advantages = torch.zeros(4, 2)
+
+    def step(x):
+        weight = (x * 2).requires_grad_()
+        gathered = torch.zeros(4, 2)
+        gathered[1] = weight
+        gathered[:, 0] = weight[:, :1]
+        gathered[2, 1] = weight[None, :, :1]
+        gathered[3:] = weight
+        gathered.pow(2).sum().backward()
+        advantages[0] = x
+        return gathered.detach(), weight.grad
+
+    return Program(step, [(torch.randn(1, 2),) for _ in range(6)], watch=[advantages])
+
+
+@differential(reasons=["shape_mismatch"])
+def test_copied_with_more_dimensions():
+    def step(x):
+        try:
+            return torch.zeros(2).copy_(x * 2)
+        except RuntimeError as error:
+            return str(error)
+
+    return Program(step, [(torch.randn(1, 2),) for _ in range(6)])
