@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import _core, reasons, totals
+from . import _core, co_execution, reasons, totals
 from .snapshots import (
     Snapshot,
     cuts,
@@ -56,6 +56,8 @@ def first_screen(
             "torchjanus: no call of this process ran as a graph; of those that it started, see below"
         ]
         lines += _costliest(snapshots, seconds, MOST_LINES - len(lines))
+    elif not running and (in_parts := _in_parts(snapshots)):
+        lines = [in_parts, *_costliest(snapshots, seconds, MOST_LINES - 1)]
     elif not running:
         lines = ["torchjanus: nothing was converted: no call ran as a graph"]
         costs = _costliest(snapshots, seconds, MOST_LINES - len(lines))
@@ -74,6 +76,22 @@ def of_child(number: int, functions: list[Snapshot]) -> str:
     """A line about a process that the program started."""
     running = [each for each in functions if totals.hits([each])]
     return _share(functions, running, None).replace("torchjanus:", f"process {number}:", 1)
+
+
+def _in_parts(snapshots: list[Snapshot]) -> str | None:
+    """Where calls did not run as one graph each, but many of their operators in graphs; None if none did."""
+    told = [
+        each["co_execution"]
+        for each in snapshots
+        if co_execution.is_co_executed(each.get("co_execution"))
+    ]
+    noted, in_graphs = (sum(each[count] for each in told) for count in ("noted", "in_graphs"))
+    if not in_graphs:
+        return None
+    return (
+        f"torchjanus: no call ran as one graph; in co-execution, {percent(in_graphs / noted)} of the operators "
+        f"({in_graphs} of {noted}) ran in graphs"
+    )
 
 
 # --- how much, and how fast -----------------------------------------------------------------------

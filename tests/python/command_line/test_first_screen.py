@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from torchjanus import reasons
+import torch
+import torchjanus
+from torchjanus import reasons, summary
 
 MODEL = """
 import torch
@@ -91,6 +93,20 @@ def test_too_few_calls(tmp_path: Path) -> None:
     assert screen[0] == "torchjanus: nothing was converted: no call ran as a graph"
     assert "<module>, loop at line" in screen[1] and "was profiled 2 of 3 times" in screen[1]
     assert "try: run more steps" in screen[2]
+
+
+def test_parts_of_calls_ran_in_graphs() -> None:
+    @torchjanus.function
+    def step(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    step(torch.ones(2))
+    told = torchjanus.stats(step)
+    co_executed = {"state": "co-executed", "noted": 200, "in_graphs": 150}
+    told["co_execution"] = {**told["co_execution"], **co_executed}
+    screen = summary.first_screen([told], None, None)
+    assert "no call ran as one graph; in co-execution, 75 % of the operators (150 of 200)" in screen
+    assert "nothing was converted" not in screen
 
 
 def test_the_budget_did_not_suffice(tmp_path: Path) -> None:
