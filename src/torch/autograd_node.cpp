@@ -15,6 +15,9 @@
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "base/options.h"
 #include "base/policy.h"
@@ -206,27 +209,50 @@ class GraphBackward final : public autograd::Node {
   /// by itself, an infinite slope would meet a gradient of 0.
   bool adds_up() const {
     const auto* const nodes = autograd::get_current_graph_task_nodes_in_graph();
-    if (nodes == nullptr) return false;
-    std::set<const autograd::Node*> due;
-    std::vector<const GraphBackward*> whole;
-    for (const autograd::Node* node : *nodes) {
-      const auto* const own = dynamic_cast<const GraphBackward*>(node);
-      if (own != nullptr) whole.push_back(own);
-      if (own == nullptr)
-        for (const Edge& edge : node->next_edges()) due.insert(edge.function.get());
-    }
-    const auto is_due = [&](const Edge& edge) {
-      return edge.is_valid() && due.contains(edge.function.get());
+    return nodes != nullptr && all_that_add_up(*nodes)->contains(this);
+  }
+
+  using Nodes = std::unordered_set<const autograd::Node*>;
+
+  /// Of the nodes of the backward() at hand; found out once for each backward(). Several may be
+  /// under way, one within another or in threads.
+  static std::shared_ptr<const Nodes> all_that_add_up(
+      const std::unordered_set<autograd::Node*>& nodes) {
+    static std::mutex mutex;
+    static std::array<std::pair<int, std::shared_ptr<const Nodes>>, 8> latest;
+    static size_t next = 0;
+    const int task = autograd::get_current_graph_task_id();
+    const std::lock_guard lock(mutex);
+    for (const auto& [of, found] : latest)
+      if (found && of == task) return found;
+    auto found = std::make_shared<const Nodes>(find_all_that_add_up(nodes));
+    latest[next++ % latest.size()] = {task, found};
+    return found;
+  }
+
+  static Nodes find_all_that_add_up(const std::unordered_set<autograd::Node*>& nodes) {
+    std::unordered_map<const autograd::Node*, std::vector<const GraphBackward*>> by_cut;
+    Nodes due, found;
+    std::vector<const autograd::Node*> pending;
+    const auto reach = [&](const Edge& edge) {
+      const autograd::Node* const to = edge.function.get();
+      if (to != nullptr && due.insert(to).second) pending.push_back(to);
     };
-    while (true) {
-      const auto found = std::ranges::find_if(whole, [&](const GraphBackward* node) {
-        return std::ranges::any_of(node->cuts(), is_due);
-      });
-      if (found == whole.end()) return false;
-      if (*found == this) return true;
-      for (const Edge& edge : (*found)->cuts()) due.insert(edge.function.get());
-      whole.erase(found);
+    for (const autograd::Node* node : nodes) {
+      const auto* const own = dynamic_cast<const GraphBackward*>(node);
+      if (own == nullptr)
+        std::ranges::for_each(node->next_edges(), reach);
+      else
+        for (const Edge& cut : own->cuts()) by_cut[cut.function.get()].push_back(own);
     }
+    while (!pending.empty()) {
+      const auto waiting = by_cut.find(pending.back());
+      pending.pop_back();
+      if (waiting == by_cut.end()) continue;
+      for (const GraphBackward* node : waiting->second)
+        if (found.insert(node).second) std::ranges::for_each(node->cuts(), reach);
+    }
+    return found;
   }
 
   variable_list apply_whole(const Way& way, const variable_list& gradients,

@@ -1,6 +1,8 @@
 """Several results of a graph of which one lies on the way of another's gradient: the caller hooks it, keeps
 its gradient, or asks for the gradient with respect to it."""
 
+import time
+
 import pytest
 from differential import Program, differential
 
@@ -471,3 +473,32 @@ def test_infinite_slope_behind_three_results(chosen):
 @differential(graphs=1)
 def test_infinite_slope_behind_a_chain_of_results(chosen):
     return infinite_slopes(three, chosen)
+
+
+def seconds_of_backward(step, length):
+    """The shortest of three."""
+    seconds = []
+    for _ in range(3):
+        h, results = torch.zeros(2, 3), []
+        for _ in range(length):
+            h, doubled = step(torch.ones(2, 3), h)
+            results.append(doubled)
+        loss = torch.stack(results).sum()
+        begin = time.perf_counter()
+        loss.backward()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds)
+
+
+def test_a_long_chain_of_calls_takes_time_in_proportion():
+    cell = torch.nn.RNNCell(3, 3)
+
+    @torchjanus.function
+    def step(x, h):
+        h = cell(x, h)
+        return h, h * 2
+
+    few = seconds_of_backward(step, 250)
+    many = seconds_of_backward(step, 2500)
+    assert torchjanus.stats(step)["hits"] > 2500
+    assert many < 35 * few + 0.02
