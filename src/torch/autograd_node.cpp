@@ -1,6 +1,7 @@
 // The C++ autograd node behind the results of a converted function: it keeps what the backward
 // graph needs and runs it when backward() reaches it.
 #include <ATen/LegacyBatchedTensorImpl.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/function.h>
@@ -399,7 +400,9 @@ class GraphBackward final : public autograd::Node {
                              const std::vector<bool>& given) {
     std::vector<Slot> inputs = unpacked(way.saved);
     add(inputs, gradients);
-    execute::Program& program = way.graph->backward(given);
+    const auto [program, is_told] = way.graph->backward(given);
+    if (is_told)
+      for (const bool comes : given) inputs.push_back(slot_of(at::scalar_tensor(comes, at::kBool)));
     std::vector<Slot> results(program.graph().results().size());
     run(program, inputs, {}, results);
     return taken(way, results);

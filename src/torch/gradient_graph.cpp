@@ -209,13 +209,20 @@ void GradientGraph::return_unrepeatable() {
   }
 }
 
-execute::Program& GradientGraph::backward(const std::vector<bool>& given) {
+GradientGraph::Backward GradientGraph::backward(const std::vector<bool>& given) {
   const std::lock_guard lock(mutex_);
   const ops::DefaultDtype scope(default_dtype_);
+  const bool is_whole = std::ranges::find(given, false) == given.end();
+  if (!is_whole && !backward_.contains(given) && backward_.size() > kMostBackwardRuns) {
+    if (!told_backward_)
+      told_backward_ =
+          compiled(passes::with_absence_at_run_time(*backward_graph_, results_.size()), nullptr);
+    return {*told_backward_, true};
+  }
   std::unique_ptr<execute::Program>& program = backward_[given];
   if (!program)
     program = compiled(passes::without_absent_gradients(*backward_graph_, given), nullptr);
-  return *program;
+  return {*program, false};
 }
 
 /// What backward saves may be a leaf itself.
