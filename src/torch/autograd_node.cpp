@@ -145,6 +145,7 @@ class GraphBackward final : public autograd::Node {
     const OrdinaryExecution execution;  // gradients may be pending, and the run's operators may not
     const std::vector<bool> given = complete(gradients);
     const Way& way = goes_apart() ? apart_ : whole_;
+    check_kept(way, given);
     if (is_divided_) return apply_first_part(gradients, given);
     variable_list made = apply_whole(way, gradients, given);
     const std::vector<bool> is_reached = reached_from(way, given);
@@ -180,17 +181,26 @@ class GraphBackward final : public autograd::Node {
       for (const size_t index : graph->cuts()) given.emplace_back(results[index], false);
       for (const size_t own : graph->kept_results())
         results_kept.emplace_back(results[differentiable[own].index], true);
+      for (const auto& [number, flag] : graph->checked_results()) {
+        if (flag && !results[*flag].boolean()) continue;
+        checked_numbers.push_back(number);
+        checked.emplace_back(results[differentiable[number].index], true);
+      }
     }
 
     std::shared_ptr<GradientGraph> graph;
     std::vector<Kept> saved;
     std::vector<Kept> given;         ///< what can't be computed again, then the cuts
     std::vector<Kept> results_kept;  ///< those of the node itself
+    std::vector<Kept> checked;       ///< those that eager keeps
+    std::vector<size_t> checked_numbers;
   };
 
-  std::array<std::vector<Kept>*, 9> kept() {
-    return {&whole_.saved,        &whole_.given, &apart_.saved, &apart_.given, &whole_.results_kept,
-            &apart_.results_kept, &read_,        &inputs_,      &cells_};
+  std::array<std::vector<Kept>*, 11> kept() {
+    return {
+        &whole_.saved, &whole_.given,        &whole_.results_kept, &whole_.checked, &apart_.saved,
+        &apart_.given, &apart_.results_kept, &apart_.checked,      &read_,          &inputs_,
+        &cells_};
   }
 
   bool goes_apart() const {
@@ -302,6 +312,12 @@ class GraphBackward final : public autograd::Node {
       if (!by_target[i].empty())
         stacked[i] = at::makeBatched(at::stack(by_target[i]), {at::BatchDim(level, 0)});
     return stacked;
+  }
+
+  /// Raises if a result was changed that eager's gradient keeps.
+  void check_kept(const Way& way, const std::vector<bool>& given) {
+    for (size_t i = 0; i < way.checked.size(); ++i)
+      if (given[way.checked_numbers[i]]) way.checked[i].get(getptr());
   }
 
   /// With create_graph, and of batched gradients, everything is computed here, and the other nodes

@@ -79,6 +79,14 @@ class GradientGraph {
   /// cut `target`, counted as backward() gives their gradients.
   bool reaches(size_t result, size_t target) const { return reaches_[result][target]; }
 
+  /// A result that eager's gradient keeps: written before backward() comes, it makes that raise.
+  struct Checked {
+    size_t result = 0;  ///< among `results()`
+    /// The result of the graph that says whether it is kept; none: it is.
+    std::optional<size_t> flag = std::nullopt;
+  };
+  const std::vector<Checked>& checked_results() const { return checked_results_; }
+
   struct Backward {
     execute::Program& program;
     bool is_told;  ///< behind all else it takes a b1[] for each result: whether its gradient comes
@@ -119,6 +127,7 @@ class GradientGraph {
   void return_unrepeatable();
   void find_reach();
   void find_kept_results();
+  void find_checked_results();
   void find_leaves(const graph::Graph& forward, size_t saved_count);
   graph::Graph gradients_of_inputs() const;
   static graph::Graph with_kept_results(const graph::Graph& gradients, size_t count);
@@ -131,6 +140,7 @@ class GradientGraph {
   std::vector<size_t> cuts_;
   std::vector<graph::Value*> ends_;  ///< what goes on from the cuts
   std::vector<size_t> kept_results_;
+  std::vector<Checked> checked_results_;
   std::shared_ptr<const execute::Heap> heap_;
   /// Of what the results depend on: contents at entry of what is written, and draws, unless some
   /// are in blocks. Then all draws are made again.
