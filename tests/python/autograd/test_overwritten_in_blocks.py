@@ -1,5 +1,7 @@
 """Tensors that came out of a branch or loop, where a gradient needs them, and are then changed in place."""
 
+import math
+
 import pytest
 from differential import Program, differential
 
@@ -186,5 +188,34 @@ def test_results_that_are_changed_outside(change):
     @differential(hits=1)
     def test():
         return changed_outside(change)
+
+    test()
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 0.5, math.inf])
+@pytest.mark.parametrize("norm", [torch.norm, torch.linalg.vector_norm])
+def test_norms_that_are_changed_outside(norm, order):
+    @differential()
+    def test():
+        return changed_outside(lambda x, n: norm(x, order))
+
+    test()
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_norms_that_are_changed(order):
+    @differential(reasons=["autograd"])
+    def test():
+        return program(backward_inside(lambda x, n: torch.linalg.vector_norm(x, order)))
+
+    test()
+
+
+def test_the_quotient_of_normalize_is_changed():
+    """Its division saves only what it divides."""
+
+    @differential()
+    def test():
+        return program(backward_inside(lambda x, n: torch.nn.functional.normalize(x)))
 
     test()
