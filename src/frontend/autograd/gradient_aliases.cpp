@@ -1,6 +1,7 @@
 #include "frontend/autograd/gradient_aliases.h"
 
 #include <algorithm>
+#include <span>
 
 #include "frontend/tensors/tensor.h"
 #include "ops/list.h"
@@ -24,17 +25,33 @@ void relate(const std::shared_ptr<Tensor>& one, const std::shared_ptr<Tensor>& o
   other->possible_aliases.add({one, one->version});
 }
 
-/// Whether it was computed just for this: a tensor that nobody else has, as far as is known.
-bool is_new(const graph::Value* seed) {
-  const graph::Node* const definition = viewed(seed)->definition;
-  return definition != nullptr && definition->op != &op::gradient && definition->op != &op::state &&
-         definition->op->role != graph::Role::constant;
+/// What a Function gave as a gradient.
+struct Given {
+  const graph::Value* identity;  ///< of its memory
+  bool is_new;                   ///< nobody else has it, as far as is known
+};
+
+/// Most give what they computed; some the gradient that they were given, as it is.
+Given given_by_function(const graph::Value* value) {
+  value = viewed(value);
+  const graph::Node* const node = value->definition;
+  const bool is_found =
+      node == nullptr || node->op == &op::state || node->op->role == graph::Role::constant;
+  if (is_found || node->op != &op::gradient) return {value, !is_found};
+  const std::span<graph::Value* const> operands = node->inputs;
+  const auto count = static_cast<size_t>(node->attributes.get<int64_t>("outputs"));
+  graph::Value* const target = operands[2 * count + value->index];
+  const GradientMemory memory =
+      passes::memory_of_gradients(operands.first(count), std::span(&target, 1)).front();
+  const graph::Value* const seed = memory.output ? operands[count + *memory.output] : nullptr;
+  if (seed != nullptr && seed->type.is_tensor()) return {viewed(seed), false};
+  return {memory.of, memory.is_known && !memory.is_spread};
 }
 
 void relate_to_seed(const Seeds& seeds, size_t output, const std::shared_ptr<Tensor>& gradient) {
   if (output >= seeds.given.size()) {
     const graph::Value* const seed = seeds.values[output];
-    gradient->uncertain_alias |= seed->type.is_tensor() && !is_new(seed);
+    gradient->uncertain_alias |= seed->type.is_tensor() && !given_by_function(seed).is_new;
     return;
   }
   const auto seed = shared_as<Tensor>(seeds.given[output]);
@@ -47,7 +64,8 @@ void relate_to_seed(const Seeds& seeds, size_t output, const std::shared_ptr<Ten
 /// What tells the memory from another: the seed that it is, or whose gradient was made there.
 const graph::Value* identity_of(const GradientMemory& memory, const Seeds& seeds) {
   if (!memory.output || !seeds.values[*memory.output]->type.is_tensor()) return memory.of;
-  return viewed(seeds.values[*memory.output]);
+  const graph::Value* const seed = seeds.values[*memory.output];
+  return *memory.output < seeds.given.size() ? viewed(seed) : given_by_function(seed).identity;
 }
 
 bool share(const GradientMemory& one, const GradientMemory& other, const Seeds& seeds) {

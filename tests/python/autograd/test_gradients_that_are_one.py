@@ -223,6 +223,74 @@ class Scaled(torch.autograd.Function):
         return ctx.gradients(gradient)
 
 
+class Handed(torch.autograd.Function):
+    """Its gradient is the one that it is given."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Sum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        return x + y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        gradient = gradient * 2
+        return gradient, gradient
+
+
+def handed_on(a, b):
+    return torch.autograd.grad((Handed.apply(a) * b).sum(), (a, b))
+
+
+def one_of_two(a, b):
+    return torch.autograd.grad((Handed.apply(a) + Handed.apply(b)).exp().sum(), (a, b))
+
+
+def twice_the_same(a, b):
+    return torch.autograd.grad(Sum.apply(a, b).exp().sum(), (a, b))
+
+
+def handed_on_from_a_sum(a, b):
+    return torch.autograd.grad(Handed.apply(a).sum() + b.exp().sum(), (a, b))
+
+
+def handed_on_from_the_seed(a, b):
+    seed = torch.ones(2)
+    (gradient,) = torch.autograd.grad(Handed.apply(a), a, seed)
+    return gradient, seed
+
+
+HANDED = {
+    handed_on: [],
+    one_of_two: ["unsupported_tensor"],
+    twice_the_same: ["unsupported_tensor"],
+    handed_on_from_a_sum: ["unsupported_tensor"],
+    handed_on_from_the_seed: ["unsupported_tensor"],
+}
+
+
+@pytest.mark.parametrize("gradients", HANDED, ids=lambda f: f.__name__)
+def test_written_gradients_of_a_function(gradients):
+    @differential(reasons=HANDED[gradients])
+    def test():
+        def f(a, b):
+            first, second = gradients(a, b)
+            first.mul_(3)
+            return first, second
+
+        return Program(f, leaves(6))
+
+    test()
+
+
 def doubled(gradient):
     gradient.mul_(2)
     return gradient, None, None
