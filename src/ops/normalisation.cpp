@@ -792,7 +792,7 @@ constinit const OpDef op::normalize{
     .traits = composite,
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
-    .saves = Saves::result,
+    .saves = Saves::values,
     .infer = infer_normalize,
     .decompose = decompose_normalize,
 };

@@ -842,7 +842,7 @@ constinit const OpDef op::vector_norm{
     .python = "linalg.vector_norm",
     .layout = Layout::differs,
     .raises = Raises::never_for_floats,
-    .saves = Saves::values,
+    .saves = Saves::result,
     .infer = infer_norm,
     .vjp =
         [](Vjp& g) {

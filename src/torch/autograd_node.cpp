@@ -1,6 +1,7 @@
 // The C++ autograd node behind the results of a converted function: it keeps what the backward
 // graph needs and runs it when backward() reaches it.
 #include <ATen/LegacyBatchedTensorImpl.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/function.h>
@@ -15,6 +16,9 @@
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "base/options.h"
 #include "base/policy.h"
@@ -141,6 +145,7 @@ class GraphBackward final : public autograd::Node {
     const OrdinaryExecution execution;  // gradients may be pending, and the run's operators may not
     const std::vector<bool> given = complete(gradients);
     const Way& way = goes_apart() ? apart_ : whole_;
+    check_kept(way, given);
     if (is_divided_) return apply_first_part(gradients, given);
     variable_list made = apply_whole(way, gradients, given);
     const std::vector<bool> is_reached = reached_from(way, given);
@@ -176,17 +181,26 @@ class GraphBackward final : public autograd::Node {
       for (const size_t index : graph->cuts()) given.emplace_back(results[index], false);
       for (const size_t own : graph->kept_results())
         results_kept.emplace_back(results[differentiable[own].index], true);
+      for (const auto& [number, flag] : graph->checked_results()) {
+        if (flag && !results[*flag].boolean()) continue;
+        checked_numbers.push_back(number);
+        checked.emplace_back(results[differentiable[number].index], true);
+      }
     }
 
     std::shared_ptr<GradientGraph> graph;
     std::vector<Kept> saved;
     std::vector<Kept> given;         ///< what can't be computed again, then the cuts
     std::vector<Kept> results_kept;  ///< those of the node itself
+    std::vector<Kept> checked;       ///< those that eager keeps
+    std::vector<size_t> checked_numbers;
   };
 
-  std::array<std::vector<Kept>*, 9> kept() {
-    return {&whole_.saved,        &whole_.given, &apart_.saved, &apart_.given, &whole_.results_kept,
-            &apart_.results_kept, &read_,        &inputs_,      &cells_};
+  std::array<std::vector<Kept>*, 11> kept() {
+    return {
+        &whole_.saved, &whole_.given,        &whole_.results_kept, &whole_.checked, &apart_.saved,
+        &apart_.given, &apart_.results_kept, &apart_.checked,      &read_,          &inputs_,
+        &cells_};
   }
 
   bool goes_apart() const {
@@ -206,27 +220,50 @@ class GraphBackward final : public autograd::Node {
   /// by itself, an infinite slope would meet a gradient of 0.
   bool adds_up() const {
     const auto* const nodes = autograd::get_current_graph_task_nodes_in_graph();
-    if (nodes == nullptr) return false;
-    std::set<const autograd::Node*> due;
-    std::vector<const GraphBackward*> whole;
-    for (const autograd::Node* node : *nodes) {
-      const auto* const own = dynamic_cast<const GraphBackward*>(node);
-      if (own != nullptr) whole.push_back(own);
-      if (own == nullptr)
-        for (const Edge& edge : node->next_edges()) due.insert(edge.function.get());
-    }
-    const auto is_due = [&](const Edge& edge) {
-      return edge.is_valid() && due.contains(edge.function.get());
+    return nodes != nullptr && all_that_add_up(*nodes)->contains(this);
+  }
+
+  using Nodes = std::unordered_set<const autograd::Node*>;
+
+  /// Of the nodes of the backward() at hand; found out once for each backward(). Several may be
+  /// under way, one within another or in threads.
+  static std::shared_ptr<const Nodes> all_that_add_up(
+      const std::unordered_set<autograd::Node*>& nodes) {
+    static std::mutex mutex;
+    static std::array<std::pair<int, std::shared_ptr<const Nodes>>, 8> latest;
+    static size_t next = 0;
+    const int task = autograd::get_current_graph_task_id();
+    const std::lock_guard lock(mutex);
+    for (const auto& [of, found] : latest)
+      if (found && of == task) return found;
+    auto found = std::make_shared<const Nodes>(find_all_that_add_up(nodes));
+    latest[next++ % latest.size()] = {task, found};
+    return found;
+  }
+
+  static Nodes find_all_that_add_up(const std::unordered_set<autograd::Node*>& nodes) {
+    std::unordered_map<const autograd::Node*, std::vector<const GraphBackward*>> by_cut;
+    Nodes due, found;
+    std::vector<const autograd::Node*> pending;
+    const auto reach = [&](const Edge& edge) {
+      const autograd::Node* const to = edge.function.get();
+      if (to != nullptr && due.insert(to).second) pending.push_back(to);
     };
-    while (true) {
-      const auto found = std::ranges::find_if(whole, [&](const GraphBackward* node) {
-        return std::ranges::any_of(node->cuts(), is_due);
-      });
-      if (found == whole.end()) return false;
-      if (*found == this) return true;
-      for (const Edge& edge : (*found)->cuts()) due.insert(edge.function.get());
-      whole.erase(found);
+    for (const autograd::Node* node : nodes) {
+      const auto* const own = dynamic_cast<const GraphBackward*>(node);
+      if (own == nullptr)
+        std::ranges::for_each(node->next_edges(), reach);
+      else
+        for (const Edge& cut : own->cuts()) by_cut[cut.function.get()].push_back(own);
     }
+    while (!pending.empty()) {
+      const auto waiting = by_cut.find(pending.back());
+      pending.pop_back();
+      if (waiting == by_cut.end()) continue;
+      for (const GraphBackward* node : waiting->second)
+        if (found.insert(node).second) std::ranges::for_each(node->cuts(), reach);
+    }
+    return found;
   }
 
   variable_list apply_whole(const Way& way, const variable_list& gradients,
@@ -275,6 +312,12 @@ class GraphBackward final : public autograd::Node {
       if (!by_target[i].empty())
         stacked[i] = at::makeBatched(at::stack(by_target[i]), {at::BatchDim(level, 0)});
     return stacked;
+  }
+
+  /// Raises if a result was changed that eager's gradient keeps.
+  void check_kept(const Way& way, const std::vector<bool>& given) {
+    for (size_t i = 0; i < way.checked.size(); ++i)
+      if (given[way.checked_numbers[i]]) way.checked[i].get(getptr());
   }
 
   /// With create_graph, and of batched gradients, everything is computed here, and the other nodes
@@ -373,7 +416,9 @@ class GraphBackward final : public autograd::Node {
                              const std::vector<bool>& given) {
     std::vector<Slot> inputs = unpacked(way.saved);
     add(inputs, gradients);
-    execute::Program& program = way.graph->backward(given);
+    const auto [program, is_told] = way.graph->backward(given);
+    if (is_told)
+      for (const bool comes : given) inputs.push_back(slot_of(at::scalar_tensor(comes, at::kBool)));
     std::vector<Slot> results(program.graph().results().size());
     run(program, inputs, {}, results);
     return taken(way, results);

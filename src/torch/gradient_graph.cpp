@@ -16,6 +16,7 @@
 #include "passes/cleanup/common_subexpressions.h"
 #include "passes/gradient/absent_gradients.h"
 #include "passes/gradient/differentiate.h"
+#include "passes/gradient/kept_results.h"
 #include "passes/gradient/reachable.h"
 #include "passes/gradient/split_gradient.h"
 #include "passes/lowering/decompose.h"
@@ -127,6 +128,7 @@ GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vect
       default_dtype_(ops::default_dtype()) {
   find_unrepeatable();
   return_unrepeatable();
+  find_checked_results();
   std::vector<size_t> indices;
   for (const Result& result : results_) indices.push_back(result.index);
   passes::SplitGradient split = passes::split_gradient(graph_, indices, inputs_, cells_, cuts_);
@@ -163,6 +165,19 @@ void GradientGraph::find_kept_results() {
     if (value->type.is_tensor() && value->definition != nullptr &&
         graph::saves_of(*value->definition->op) == graph::Saves::result)
       kept_results_.push_back(i);
+  }
+}
+
+void GradientGraph::find_checked_results() {
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const Value* value = graph_.results()[results_[i].index];
+    if (!value->type.is_tensor()) continue;
+    const passes::IsKept kept = passes::is_kept_by_gradient(graph_, *value);
+    if (kept.known == false) continue;
+    checked_results_.push_back({.result = i});
+    if (kept.flag == nullptr) continue;
+    checked_results_.back().flag = graph_.results().size();
+    graph_.body().results.push_back(kept.flag);
   }
 }
 
@@ -209,13 +224,20 @@ void GradientGraph::return_unrepeatable() {
   }
 }
 
-execute::Program& GradientGraph::backward(const std::vector<bool>& given) {
+GradientGraph::Backward GradientGraph::backward(const std::vector<bool>& given) {
   const std::lock_guard lock(mutex_);
   const ops::DefaultDtype scope(default_dtype_);
+  const bool is_whole = std::ranges::find(given, false) == given.end();
+  if (!is_whole && !backward_.contains(given) && backward_.size() > kMostBackwardRuns) {
+    if (!told_backward_)
+      told_backward_ =
+          compiled(passes::with_absence_at_run_time(*backward_graph_, results_.size()), nullptr);
+    return {*told_backward_, true};
+  }
   std::unique_ptr<execute::Program>& program = backward_[given];
   if (!program)
     program = compiled(passes::without_absent_gradients(*backward_graph_, given), nullptr);
-  return *program;
+  return {*program, false};
 }
 
 /// What backward saves may be a leaf itself.

@@ -33,6 +33,10 @@ inline constexpr passes::BucketLimits kPartLimits = {
 /// 0: where that pays.
 inline std::atomic<int64_t> forced_part_bytes = 0;
 
+/// Sets of gradients that come for which a backward run of its own is compiled, beside that for
+/// all. Others share one, which is told at run time.
+inline constexpr size_t kMostBackwardRuns = 8;  // chosen, not measured
+
 /// The graph's inputs with these numbers, then what it reads of these cells.
 std::vector<graph::Value*> differentiable_values(const graph::Graph& graph,
                                                  const std::vector<size_t>& inputs,
@@ -75,10 +79,22 @@ class GradientGraph {
   /// cut `target`, counted as backward() gives their gradients.
   bool reaches(size_t result, size_t target) const { return reaches_[result][target]; }
 
+  /// A result that eager's gradient keeps: written before backward() comes, it makes that raise.
+  struct Checked {
+    size_t result = 0;  ///< among `results()`
+    /// The result of the graph that says whether it is kept; none: it is.
+    std::optional<size_t> flag = std::nullopt;
+  };
+  const std::vector<Checked>& checked_results() const { return checked_results_; }
+
+  struct Backward {
+    execute::Program& program;
+    bool is_told;  ///< behind all else it takes a b1[] for each result: whether its gradient comes
+  };
   /// Takes the saved values, then one gradient for each differentiable result; gives the gradients
   /// of the differentiable inputs, then cells, then cuts.
   /// `given`: to which results a gradient comes; the others' are not looked at.
-  execute::Program& backward(const std::vector<bool>& given);
+  Backward backward(const std::vector<bool>& given);
 
   /// Divides the backward run (passes/gradient/divide_backward.h) as it is asked for first.
   /// `order`: in which eager completes the gradients; `leaves`: which of them are accumulated;
@@ -111,6 +127,7 @@ class GradientGraph {
   void return_unrepeatable();
   void find_reach();
   void find_kept_results();
+  void find_checked_results();
   void find_leaves(const graph::Graph& forward, size_t saved_count);
   graph::Graph gradients_of_inputs() const;
   static graph::Graph with_kept_results(const graph::Graph& gradients, size_t count);
@@ -123,6 +140,7 @@ class GradientGraph {
   std::vector<size_t> cuts_;
   std::vector<graph::Value*> ends_;  ///< what goes on from the cuts
   std::vector<size_t> kept_results_;
+  std::vector<Checked> checked_results_;
   std::shared_ptr<const execute::Heap> heap_;
   /// Of what the results depend on: contents at entry of what is written, and draws, unless some
   /// are in blocks. Then all draws are made again.
@@ -138,6 +156,7 @@ class GradientGraph {
   std::vector<std::vector<bool>> reaches_;  ///< by result, by target
   std::mutex mutex_;
   std::map<std::vector<bool>, std::unique_ptr<execute::Program>> backward_;  ///< by what is given
+  std::unique_ptr<execute::Program> told_backward_;
   std::unique_ptr<execute::Program> program_;
   /// For each input of the backward run the target whose memory it is.
   std::vector<std::optional<size_t>> leaf_of_input_;

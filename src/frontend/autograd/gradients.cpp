@@ -1,6 +1,9 @@
 #include "frontend/autograd/gradients.h"
 
 #include <algorithm>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "frontend/autograd/gradient_nodes.h"
 #include "frontend/values/restart.h"
@@ -30,30 +33,120 @@ passes::SavedValues saved_by(const graph::Node& node) {
   return saved;
 }
 
-/// Whether what `node` saved of the value has been overwritten by another: the value itself, or
-/// what it is, or may be, a view of.
-bool is_stale(const InterpreterState& state, const graph::Node& node, const graph::Value* value) {
-  const auto& overwritten = state.history.overwritten;
-  while (true) {
-    const auto written = overwritten.find(value);
-    if (written != overwritten.end()) return written->second != &node;
-    const graph::Node* definition = value->definition;
-    if (definition == nullptr) return false;
-    if (definition->op == &op::opaque &&
-        definition->attributes.get_or<bool>("_shares_memory", false))
-      return std::ranges::any_of(definition->inputs, [&](const graph::Value* input) {
-        return is_stale(state, node, input);
-      });
-    if (!definition->op->is(graph::Trait::view)) return false;
-    value = definition->inputs[0];
-  }
+/// What the value is, or may be, a view of.
+std::span<graph::Value* const> bases_of(const graph::Value* value) {
+  const graph::Node* definition = value->definition;
+  if (definition == nullptr) return {};
+  if (definition->op == &op::opaque && definition->attributes.get_or<bool>("_shares_memory", false))
+    return definition->inputs;
+  if (definition->op->is(graph::Trait::view)) return std::span(definition->inputs).first(1);
+  return {};
 }
+
+/// Outside of branches, loops and functions: the tensors that a tensor in one of them may be.
+class OutsideOfBlocks {
+ public:
+  struct Outer {
+    const graph::Value* value;
+    const graph::Node* decides;  ///< the branch or loop that decides whether it is; null: none does
+  };
+
+  explicit OutsideOfBlocks(const std::vector<const graph::Node*>& nodes) {
+    for (const graph::Node* node : nodes) {
+      if (node->op == &op::if_)
+        for (const auto& side : node->blocks) add_results(*side, *node, /*decides=*/node);
+      if (node->op == &op::while_) add_loop(*node);
+      if (node->op == &op::call)
+        for (const graph::Node* function : graph::functions_run_by(*node))
+          for (const auto& body : function->blocks) {
+            add_parameters(*body, *node);
+            add_results(*body, *node, nullptr);
+          }
+    }
+  }
+
+  std::span<const Outer> of(const graph::Value* value) const {
+    const auto found = outer_.find(value);
+    if (found == outer_.end()) return {};
+    return found->second;
+  }
+
+ private:
+  void add_loop(const graph::Node& loop) {
+    const graph::Block& body = *loop.blocks[1];
+    add_parameters(body, loop);
+    add_results(body, loop, nullptr);
+    if (loop.attributes.get_or<int64_t>("minimum", 0) > 0) return;
+    for (size_t i = 0; i < loop.outputs.size() && i < loop.inputs.size(); ++i)
+      add(loop.inputs[i], loop.outputs[i], &loop);
+  }
+
+  void add_parameters(const graph::Block& block, const graph::Node& node) {
+    for (size_t i = 0; i < block.parameters.size() && i < node.inputs.size(); ++i)
+      outer_[block.parameters[i]].push_back({node.inputs[i], nullptr});
+  }
+
+  void add_results(const graph::Block& block, const graph::Node& node, const graph::Node* decides) {
+    for (size_t i = 0; i < block.results.size() && i < node.outputs.size(); ++i)
+      add(block.results[i], node.outputs[i], decides);
+  }
+
+  /// The value, and what it is, or may be, a view of.
+  void add(const graph::Value* value, const graph::Value* outer, const graph::Node* decides) {
+    outer_[value].push_back({outer, decides});
+    for (const graph::Value* base : bases_of(value)) add(base, outer, decides);
+  }
+
+  std::unordered_map<const graph::Value*, std::vector<Outer>> outer_;
+};
+
+/// Looks whether what a node saved of a value has been overwritten by another: the value itself, or
+/// what it is, or may be, a view of.
+class StaleValue {
+ public:
+  StaleValue(const InterpreterState& state, const OutsideOfBlocks& outside, const graph::Node& node)
+      : state_(state), outside_(outside), node_(node) {}
+
+  bool is(const graph::Value* value) {
+    if (!seen_.insert(value).second) return false;
+    const auto& overwritten = state_.history.overwritten;
+    const auto written = overwritten.find(value);
+    if (written != overwritten.end()) return written->second != &node_;
+    for (const auto& outer : outside_.of(value)) {
+      if (!is(outer.value)) continue;
+      if (decides_ == nullptr) decides_ = outer.decides;
+      return true;
+    }
+    return std::ranges::any_of(bases_of(value), [&](const graph::Value* base) { return is(base); });
+  }
+
+  /// The branch or loop that decides whether the value that was found is overwritten; null: none.
+  const graph::Node* decides() const { return decides_; }
+
+ private:
+  const InterpreterState& state_;
+  const OutsideOfBlocks& outside_;
+  const graph::Node& node_;
+  const graph::Node* decides_ = nullptr;
+  std::unordered_set<const graph::Value*> seen_;
+};
 
 /// Whether the node wrote its result over its operand, and keeps that for its gradient.
 bool saves_its_result(const InterpreterState& state, const graph::Node& node) {
   if (graph::saves_of(*node.op) != graph::Saves::result_in_place) return false;
   const auto written = state.history.overwritten.find(node.inputs[0]);
   return written != state.history.overwritten.end() && written->second == &node;
+}
+
+/// Where a branch or loop decides, it is followed instead of merged.
+[[noreturn]] void refuse_stale(Interpreter& interpreter, const graph::Node& node,
+                               const graph::Node* decides) {
+  const auto test = interpreter.scope_nodes.find(decides);
+  if (decides != nullptr && test != interpreter.scope_nodes.end())
+    throw CannotMerge{test->second, "it decides whether a tensor that a gradient needs is changed",
+                      /*in_first_iteration=*/decides->op == &op::while_};
+  interpreter.refuse(ReasonCode::autograd, cat("a tensor that the gradient of ", node.op->name,
+                                               " needs is changed in place"));
 }
 
 }  // namespace
@@ -78,18 +171,21 @@ void check_certain(Interpreter& interpreter, const std::vector<graph::Value*>& o
 
 void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
   if (interpreter.history.overwritten.empty()) return;
-  for (const graph::Node* node : gradient_nodes(outputs)) {
+  const std::vector<const graph::Node*> nodes = gradient_nodes(outputs);
+  const OutsideOfBlocks outside(nodes);
+  for (const graph::Node* node : nodes) {
     if (!node->blocks.empty() || !any_differentiable(interpreter, node->outputs)) continue;
     passes::SavedValues saved = saved_by(*node);
     if (saves_its_result(interpreter, *node)) saved.outputs.assign(node->outputs.size(), true);
-    auto stale = [&](const std::vector<graph::Value*>& values, const std::vector<bool>& used) {
+    StaleValue stale(interpreter, outside, *node);
+    const auto any_stale = [&](const std::vector<graph::Value*>& values,
+                               const std::vector<bool>& used) {
       for (size_t i = 0; i < values.size() && i < used.size(); ++i)
-        if (used[i] && is_stale(interpreter, *node, values[i])) return true;
+        if (used[i] && stale.is(values[i])) return true;
       return false;
     };
-    if (stale(node->inputs, saved.inputs) || stale(node->outputs, saved.outputs))
-      interpreter.refuse(ReasonCode::autograd, cat("a tensor that the gradient of ", node->op->name,
-                                                   " needs is changed in place"));
+    if (any_stale(node->inputs, saved.inputs) || any_stale(node->outputs, saved.outputs))
+      refuse_stale(interpreter, *node, stale.decides());
   }
 }
 

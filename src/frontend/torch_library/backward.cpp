@@ -10,6 +10,7 @@
 #include "base/mutation.h"
 #include "frontend/autograd/custom_gradient.h"
 #include "frontend/autograd/grad_attribute.h"
+#include "frontend/autograd/gradient_aliases.h"
 #include "frontend/autograd/gradient_flags.h"
 #include "frontend/autograd/gradient_nodes.h"
 #include "frontend/autograd/gradient_reachability.h"
@@ -421,11 +422,6 @@ std::vector<Value> gradient_tensors(Interpreter& interpreter, const Outputs& out
   std::vector<std::shared_ptr<Tensor>> leaves;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (reached[i]) leaves.push_back(shared_as<Tensor>(inputs[i]));
-  const auto is_like_another = [&](const graph::Value* gradient) {
-    return std::ranges::count_if(gradients, [&](const graph::Value* other) {
-             return other->type == gradient->type;
-           }) > 1;
-  };
   in_any_order(interpreter, leaves, [&] {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (reached[i]) {
@@ -437,8 +433,6 @@ std::vector<Value> gradient_tensors(Interpreter& interpreter, const Outputs& out
             create_graph && gradient_requires_grad(interpreter, outputs, gradient);
         auto tensor = make_tensor(interpreter, gradient, requires_grad);
         if (gradient->type.rank() > 1) tensor->strides = std::nullopt;  // as operators leave it
-        // The two terms of a sum get one tensor from eager.
-        tensor->uncertain_alias = is_like_another(gradient);
         results.push_back(std::move(tensor));
       } else {
         results.push_back(interpreter.none());
@@ -503,6 +497,11 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
     interpreter.refuse(ReasonCode::autograd, "materialized zero gradients");
   const std::vector<Value> results =
       gradient_tensors(interpreter, outputs, inputs, reached, gradients, create_graph);
+  std::vector<std::shared_ptr<Tensor>> made;
+  for (const Value& result : results)
+    if (as<Tensor>(result) != nullptr) made.push_back(shared_as<Tensor>(result));
+  seeds.resize(output_values.size());
+  note_aliases({outputs.values, outputs.seeds, seeds}, wanted, made);
   std::vector<Value> all_results;
   for (const Value& input : all_inputs)
     all_results.push_back(

@@ -17,4 +17,8 @@ namespace janus::passes {
 /// The last inputs are the gradients of the results; `given`: which of them come.
 graph::Graph without_absent_gradients(const graph::Graph& backward, const std::vector<bool>& given);
 
+/// The same of gradients of which the run says which come: behind the inputs one more for each, a
+/// b1[]. What does not come is taken for zeros, and what only that leads to is made zeros again.
+graph::Graph with_absence_at_run_time(const graph::Graph& backward, size_t gradient_count);
+
 }  // namespace janus::passes

@@ -35,6 +35,183 @@ def test_two_gradients_that_are_two():
     return Program(f, leaves(6))
 
 
+def three_layers(step):
+    """Runs `step(model, x, gradients)`, whose gradients have the same shapes but are different tensors."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*[torch.nn.Linear(3, 3) for _ in range(3)])
+
+    def f(x):
+        gradients = torch.autograd.grad(model(x).pow(2).mean(), list(model.parameters()))
+        return step(model, x, gradients)
+
+    return Program(f, [(torch.randn(4, 3),) for _ in range(6)], watch=[model])
+
+
+def clamp(model, x, gradients):
+    with torch.no_grad():
+        for p, g in zip(model.parameters(), gradients, strict=True):
+            g.clamp_(-1, 1)
+            p.sub_(0.1 * g)
+
+
+def multiply(model, x, gradients):
+    for g in gradients:
+        g.mul_(0.5)
+    return gradients
+
+
+def multiply_all(model, x, gradients):
+    torch._foreach_mul_(gradients, 0.5)
+    return gradients
+
+
+def clip(model, x, gradients):
+    for p, g in zip(model.parameters(), gradients, strict=True):
+        p.grad = g
+    return torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+
+
+def add_second(model, x, gradients):
+    second = torch.autograd.grad(model(x * 2).mean(), list(model.parameters()))
+    for a, b in zip(gradients, second, strict=True):
+        a.add_(b)
+    return gradients
+
+
+@pytest.mark.parametrize("step", [clamp, multiply, multiply_all, clip, add_second])
+def test_gradients_of_parameters_alike_are_written(step):
+    @differential()
+    def test():
+        return three_layers(step)
+
+    test()
+
+
+def joined(a, b):
+    return torch.cat([a, b]).pow(2).sum()
+
+
+def added_to_itself(a, b):
+    return (a + a).sum() + (b + b).sum()
+
+
+def behind_a_view(a, b):
+    return (a.view(2, 1) * 2).sum() + b.mean()
+
+
+@pytest.mark.parametrize("loss", [joined, added_to_itself, behind_a_view])
+def test_gradients_that_share_no_element_are_written(loss):
+    @differential()
+    def test():
+        def f(a, b):
+            of_a, of_b = torch.autograd.grad(loss(a, b), (a, b))
+            of_a.mul_(0.5)
+            of_b.add_(1)
+            return of_a + 0, of_b + 0
+
+        return Program(f, leaves(6))
+
+    test()
+
+
+def seed_itself(x):
+    seed = torch.ones(3)
+    (g,) = torch.autograd.grad(x + 1, x, seed)
+    g.mul_(2)
+    return seed
+
+
+def view_of_the_seed(x):
+    seed = torch.ones(3)
+    (g,) = torch.autograd.grad(x.view(3, 1).clone(), x, seed.view(3, 1))
+    g.mul_(2)
+    return seed
+
+
+def seed_written(x):
+    seed = torch.ones(3)
+    (g,) = torch.autograd.grad(x + 1, x, seed)
+    seed.mul_(2)
+    return g
+
+
+def two_behind_a_branch(x):
+    y, z = x * 1, x * 2
+    w = y if x.sum() > 0 else y + 1
+    of_y, of_z = torch.autograd.grad((w + z).exp().sum(), (y, z))
+    of_y.mul_(2)
+    return of_y, of_z
+
+
+@pytest.mark.parametrize(
+    "f",
+    [seed_itself, view_of_the_seed, seed_written, two_behind_a_branch],
+    ids=lambda f: f.__name__,
+)
+def test_written_gradients_that_are_another_tensor(f):
+    @differential(reasons=["unsupported_tensor"])
+    def test():
+        return Program(f, [(torch.randn(3, requires_grad=True),) for _ in range(6)])
+
+    test()
+
+
+def of_sum(x):
+    (g,) = torch.autograd.grad(x.sum(), x)
+    g.mul_(2)
+    return g
+
+
+def of_sum_of_a_view(x):
+    (g,) = torch.autograd.grad((x.view(3, 1) + 1).sum(), x)
+    g.mul_(2)
+    return g
+
+
+def of_expanded_seed(x):
+    (g,) = torch.autograd.grad(x + 1, x, torch.ones(1).expand(3))
+    g.mul_(2)
+    return g
+
+
+@pytest.mark.parametrize(
+    "f", [of_sum, of_sum_of_a_view, of_expanded_seed], ids=lambda f: f.__name__
+)
+def test_written_gradients_that_are_one_element(f):
+    @differential(reasons=["unsupported_tensor"])
+    def test():
+        return Program(f, [(torch.randn(3, requires_grad=True),) for _ in range(6)])
+
+    test()
+
+
+def of_number(x):
+    (g,) = torch.autograd.grad(x.sum() * 2, x, torch.tensor(3.0))
+    return g
+
+
+def of_new_seed(x):
+    (g,) = torch.autograd.grad(x + 1, x, torch.ones(3))
+    g.mul_(2)
+    return g
+
+
+def of_product(x):
+    seed = torch.ones(3)
+    (g,) = torch.autograd.grad(x * 2, x, seed)
+    g.mul_(2)
+    return g, seed
+
+
+@pytest.mark.parametrize("f", [of_number, of_new_seed, of_product], ids=lambda f: f.__name__)
+def test_gradients_from_a_seed_that_are_its_alone(f):
+    @differential()
+    def test():
+        return Program(f, [(torch.randn(3, requires_grad=True),) for _ in range(6)])
+
+    test()
+
+
 class Scaled(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, scale, gradients):
@@ -44,6 +221,74 @@ class Scaled(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         return ctx.gradients(gradient)
+
+
+class Handed(torch.autograd.Function):
+    """Its gradient is the one that it is given."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Sum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        return x + y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        gradient = gradient * 2
+        return gradient, gradient
+
+
+def handed_on(a, b):
+    return torch.autograd.grad((Handed.apply(a) * b).sum(), (a, b))
+
+
+def one_of_two(a, b):
+    return torch.autograd.grad((Handed.apply(a) + Handed.apply(b)).exp().sum(), (a, b))
+
+
+def twice_the_same(a, b):
+    return torch.autograd.grad(Sum.apply(a, b).exp().sum(), (a, b))
+
+
+def handed_on_from_a_sum(a, b):
+    return torch.autograd.grad(Handed.apply(a).sum() + b.exp().sum(), (a, b))
+
+
+def handed_on_from_the_seed(a, b):
+    seed = torch.ones(2)
+    (gradient,) = torch.autograd.grad(Handed.apply(a), a, seed)
+    return gradient, seed
+
+
+HANDED = {
+    handed_on: [],
+    one_of_two: ["unsupported_tensor"],
+    twice_the_same: ["unsupported_tensor"],
+    handed_on_from_a_sum: ["unsupported_tensor"],
+    handed_on_from_the_seed: ["unsupported_tensor"],
+}
+
+
+@pytest.mark.parametrize("gradients", HANDED, ids=lambda f: f.__name__)
+def test_written_gradients_of_a_function(gradients):
+    @differential(reasons=HANDED[gradients])
+    def test():
+        def f(a, b):
+            first, second = gradients(a, b)
+            first.mul_(3)
+            return first, second
+
+        return Program(f, leaves(6))
+
+    test()
 
 
 def doubled(gradient):

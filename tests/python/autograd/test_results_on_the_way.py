@@ -1,8 +1,11 @@
 """Several results of a graph of which one lies on the way of another's gradient: the caller hooks it, keeps
 its gradient, or asks for the gradient with respect to it."""
 
+import random
+import time
+
 import pytest
-from differential import Program, differential
+from differential import Program, differential, rise_mib
 
 import torch
 import torchjanus
@@ -471,3 +474,81 @@ def test_infinite_slope_behind_three_results(chosen):
 @differential(graphs=1)
 def test_infinite_slope_behind_a_chain_of_results(chosen):
     return infinite_slopes(three, chosen)
+
+
+def many(w):
+    z = w.sqrt()
+    return z, z[1:], (z * z)[1:], z.prod(), z.log().sum(), z.reciprocal()
+
+
+def chosen_in_turn(function, count):
+    """Another set of results in each call."""
+    number = 0
+
+    def step(w):
+        nonlocal number
+        number += 7
+        results = function(w)
+        loss = sum(results[i].sum() for i in range(count) if number >> i & 1)
+        loss.backward()
+        return loss
+
+    return step
+
+
+@differential(graphs=1)
+def test_infinite_slopes_behind_many_choices_of_results():
+    """Not every set of gradients that come gets a backward run of its own."""
+
+    def convert(_):
+        converted = torchjanus.function(many)
+        return chosen_in_turn(converted, 6), converted
+
+    calls = [(torch.tensor([0.0, 0, 1, 2 + i]).requires_grad_(),) for i in range(63)]
+    return Program(chosen_in_turn(many, 6), calls, convert=convert)
+
+
+def test_choices_of_results_are_not_compiled_for_ever():
+    """Also in memory: every run has code of its own."""
+    w = torch.randn(8, requires_grad=True)
+
+    @torchjanus.function
+    def losses(x):
+        return [(x * w).tanh().pow(2).sum() * i for i in range(1, 13)]
+
+    def work(steps):
+        for _ in range(steps):
+            results = losses(torch.ones(8))
+            sum(random.sample(results, 6)).backward()
+
+    work(40)
+    assert rise_mib(lambda: work(150)) < 8
+
+
+def seconds_of_backward(step, length):
+    """The shortest of three."""
+    seconds = []
+    for _ in range(3):
+        h, results = torch.zeros(2, 3), []
+        for _ in range(length):
+            h, doubled = step(torch.ones(2, 3), h)
+            results.append(doubled)
+        loss = torch.stack(results).sum()
+        begin = time.perf_counter()
+        loss.backward()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds)
+
+
+def test_a_long_chain_of_calls_takes_time_in_proportion():
+    cell = torch.nn.RNNCell(3, 3)
+
+    @torchjanus.function
+    def step(x, h):
+        h = cell(x, h)
+        return h, h * 2
+
+    few = seconds_of_backward(step, 250)
+    many = seconds_of_backward(step, 2500)
+    assert torchjanus.stats(step)["hits"] > 2500
+    assert many < 35 * few + 0.02

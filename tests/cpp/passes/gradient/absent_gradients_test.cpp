@@ -47,5 +47,37 @@ TEST(AbsentGradients, ChangeNothingWhereAllCome) {
   EXPECT_EQ(operators(made), operators(backward));
 }
 
+/// Negative zeros, of which the reciprocal is infinite, and gradients: zeros where none comes.
+std::vector<graph::Datum> operands_where(const std::vector<bool>& given) {
+  std::vector<graph::Datum> operands;
+  for (const double number : {-0.0, given[0] ? -0.0 : 0.0, given[1] ? -0.0 : 0.0}) {
+    graph::DenseTensor tensor(graph::DType::f64, {3});
+    for (graph::Number& element : tensor.elements)
+      element = graph::Number::of(number, graph::DType::f64);
+    operands.emplace_back(std::move(tensor));
+  }
+  return operands;
+}
+
+TEST(AbsentGradients, MayBeSaidByTheRun) {
+  const graph::Graph told = with_absence_at_run_time(parsed(kBackward), 2);
+  graph::verify(told);
+  ASSERT_EQ(told.inputs().size(), 5U);
+  Data at_run_time(told), before(parsed(kBackward));
+  for (const std::vector<bool>& given : {std::vector{false, false}, std::vector{false, true},
+                                         std::vector{true, false}, std::vector{true, true}}) {
+    before.inputs = at_run_time.inputs = operands_where(given);
+    for (const bool comes : given) {
+      graph::DenseTensor flag(graph::DType::b1, {});
+      flag.elements[0] = graph::Number::of(int64_t{comes}, graph::DType::b1);
+      at_run_time.inputs.emplace_back(std::move(flag));
+    }
+    const auto expected = before.run(without_absent_gradients(parsed(kBackward), given)).results;
+    const auto actual = at_run_time.run(told).results;
+    EXPECT_TRUE(graph::identical(expected[0], actual[0])) << given[0] << given[1];
+    EXPECT_TRUE(graph::identical(expected[1], actual[1])) << given[0] << given[1];
+  }
+}
+
 }  // namespace
 }  // namespace janus::passes

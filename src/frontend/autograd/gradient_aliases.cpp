@@ -1,0 +1,102 @@
+#include "frontend/autograd/gradient_aliases.h"
+
+#include <algorithm>
+#include <span>
+
+#include "frontend/tensors/tensor.h"
+#include "ops/list.h"
+#include "passes/gradient/gradient_memory.h"
+
+namespace janus::frontend {
+
+namespace {
+
+using passes::GradientMemory;
+
+const graph::Value* viewed(const graph::Value* value) {
+  while (value->definition != nullptr && value->definition->op->is(graph::Trait::view))
+    value = value->definition->inputs[0];
+  return value;
+}
+
+/// Neither may be written as long as both are there.
+void relate(const std::shared_ptr<Tensor>& one, const std::shared_ptr<Tensor>& other) {
+  one->possible_aliases.add({other, other->version});
+  other->possible_aliases.add({one, one->version});
+}
+
+/// What a Function gave as a gradient.
+struct Given {
+  const graph::Value* identity;  ///< of its memory
+  bool is_new;                   ///< nobody else has it, as far as is known
+};
+
+/// Most give what they computed; some the gradient that they were given, as it is.
+Given given_by_function(const graph::Value* value) {
+  value = viewed(value);
+  const graph::Node* const node = value->definition;
+  const bool is_found =
+      node == nullptr || node->op == &op::state || node->op->role == graph::Role::constant;
+  if (is_found || node->op != &op::gradient) return {value, !is_found};
+  const std::span<graph::Value* const> operands = node->inputs;
+  const auto count = static_cast<size_t>(node->attributes.get<int64_t>("outputs"));
+  graph::Value* const target = operands[2 * count + value->index];
+  const GradientMemory memory =
+      passes::memory_of_gradients(operands.first(count), std::span(&target, 1)).front();
+  const graph::Value* const seed = memory.output ? operands[count + *memory.output] : nullptr;
+  if (seed != nullptr && seed->type.is_tensor()) return {viewed(seed), false};
+  return {memory.of, memory.is_known && !memory.is_spread};
+}
+
+void relate_to_seed(const Seeds& seeds, size_t output, const std::shared_ptr<Tensor>& gradient) {
+  if (output >= seeds.given.size()) {
+    const graph::Value* const seed = seeds.values[output];
+    gradient->uncertain_alias |= seed->type.is_tensor() && !given_by_function(seed).is_new;
+    return;
+  }
+  const auto seed = shared_as<Tensor>(seeds.given[output]);
+  if (seed == nullptr) return;
+  const auto memory = memory_of(seed);
+  relate(gradient, memory);
+  gradient->uncertain_alias |= memory != seed;  // a view may be one element seen many times
+}
+
+/// What tells the memory from another: the seed that it is, or whose gradient was made there.
+const graph::Value* identity_of(const GradientMemory& memory, const Seeds& seeds) {
+  if (!memory.output || !seeds.values[*memory.output]->type.is_tensor()) return memory.of;
+  const graph::Value* const seed = seeds.values[*memory.output];
+  return *memory.output < seeds.given.size() ? viewed(seed) : given_by_function(seed).identity;
+}
+
+bool share(const GradientMemory& one, const GradientMemory& other, const Seeds& seeds) {
+  return identity_of(one, seeds) == identity_of(other, seeds) && !are_apart(one, other);
+}
+
+}  // namespace
+
+void note_aliases(const Seeds& seeds, const std::vector<graph::Value*>& targets,
+                  const std::vector<std::shared_ptr<Tensor>>& gradients) {
+  const auto memories = passes::memory_of_gradients(seeds.outputs, targets);
+  const auto is_like_another = [&](size_t number, bool known) {
+    for (size_t other = 0; other < gradients.size(); ++other)
+      if (other != number && (known || !memories[other].is_known) &&
+          gradients[other]->value->type == gradients[number]->value->type)
+        return true;
+    return false;
+  };
+  const bool has_seed = std::ranges::any_of(seeds.given, [](const Value& seed) {
+    return seed != nullptr && as<Tensor>(seed) != nullptr;
+  });
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const GradientMemory& memory = memories[i];
+    const bool may_be_another = memory.is_known
+                                    ? memory.of != targets[i] && is_like_another(i, false)
+                                    : has_seed || is_like_another(i, true);
+    gradients[i]->uncertain_alias = memory.is_spread || may_be_another;
+    if (memory.output) relate_to_seed(seeds, *memory.output, gradients[i]);
+    for (size_t other = 0; other < i; ++other)
+      if (share(memory, memories[other], seeds)) relate(gradients[i], gradients[other]);
+  }
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,173 @@
+// See gradient_memory.h.
+#include "passes/gradient/gradient_memory.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/builder.h"
+#include "ops/list.h"
+#include "passes/gradient/differentiate.h"
+#include "passes/lowering/decompose.h"
+#include "passes/reach/reachability.h"
+#include "passes/structure/graph_of_node.h"
+
+namespace janus::passes {
+
+using graph::Node;
+using graph::Shape;
+using graph::Value;
+
+namespace {
+
+/// Whether an expanded tensor has elements that are one in memory.
+bool repeats(const Shape& from, const Shape& to) {
+  const size_t leading = to.size() - from.size();
+  for (size_t i = 0; i < to.size(); ++i)
+    if (!to[i].is(1) && (i < leading || !(from[i - leading] == to[i]))) return true;
+  return false;
+}
+
+/// What a gradient rule gives: the gradient of one of the node's results, or what is computed.
+struct Rule {
+  bool is_known = true;
+  std::optional<size_t> result = std::nullopt;
+  bool is_spread = false;
+
+  bool is_new() const { return is_known && !result && !is_spread; }
+};
+
+/// The rule for the gradient of that operand, of the node by itself.
+Rule expanded_rule(const Node& node, size_t operand) {
+  graph::Graph graph = graph_of(node);
+  graph::Builder builder(graph);
+  const Node& copy = *graph.results().front()->definition;
+  std::vector<Value*> outputs, seeds;
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < copy.outputs.size(); ++i) {
+    if (!carries_gradient(copy.outputs[i]->type)) continue;
+    numbers.push_back(i);
+    outputs.push_back(copy.outputs[i]);
+    seeds.push_back(builder.input(outputs.back()->type, "seed"));
+  }
+  Value* const target = copy.inputs[operand];
+  const auto count = static_cast<int64_t>(outputs.size());
+  outputs.insert(outputs.end(), seeds.begin(), seeds.end());
+  outputs.push_back(target);
+  graph.body().results = {builder
+                              .append_unchecked(op::gradient, outputs,
+                                                {{"outputs", count}, {"targets", int64_t{1}}},
+                                                {target->type})
+                              ->output()};
+  const size_t first_seed = graph.inputs().size() - seeds.size();
+  const graph::Graph expanded = differentiate(decompose(graph));
+  Rule rule;
+  const Value* value = expanded.results().front();
+  while (value->definition != nullptr && value->definition->op->is(graph::Trait::view)) {
+    const Value* const from = value->definition->inputs[0];
+    if (value->definition->op == &op::expand)
+      rule.is_spread |= repeats(from->type.shape, value->type.shape);
+    value = from;
+  }
+  const auto found = std::ranges::find(expanded.inputs().subspan(first_seed), value);
+  if (found != expanded.inputs().end())
+    rule.result = numbers[static_cast<size_t>(found - expanded.inputs().begin()) - first_seed];
+  return rule;
+}
+
+Rule rule_of(const Node& node, size_t operand) {
+  if (!node.blocks.empty() || node.op == &op::opaque || node.op == &op::call ||
+      node.op == &op::gradient)
+    return {.is_known = false};
+  try {
+    return expanded_rule(node, operand);
+  } catch (const graph::TypeError&) {
+    return {.is_known = false};
+  }
+}
+
+/// The gradients of outputs, from their seeds to what they lead to.
+class Gradients {
+ public:
+  explicit Gradients(std::span<Value* const> outputs)
+      : outputs_(outputs), certain_(reached_from(outputs, Paths::certain)) {
+    for (const Value* value : reached_from(outputs, Paths::any)) {
+      if (value->definition == nullptr || !passes_gradient(*value->definition)) continue;
+      for (const Value* operand : operands_reached(*value, Paths::any))
+        users_[operand].insert(value->definition);
+    }
+  }
+
+  GradientMemory memory_of(const Value* value) const {
+    GradientMemory memory{.of = value};
+    while (true) {
+      const std::vector<Term> terms = terms_of(memory.of);
+      if (std::ranges::all_of(terms, [](const Term& term) { return term.rule.is_new(); }))
+        return memory;
+      if (terms.size() > 1) {  // their sum is new, if there is more than one
+        memory.is_known = std::ranges::all_of(terms, &Term::is_certain);
+        return memory;
+      }
+      const Term& only = terms.front();
+      memory.is_known = only.rule.is_known;
+      memory.is_spread |= only.rule.is_spread;
+      if (only.node == nullptr) memory.output = only.rule.result;
+      if (only.node == nullptr || !only.rule.result) return memory;
+      if (only.node->op == &op::cat || only.node->op == &op::stack)
+        memory.parts.emplace_back(only.node, only.operand);
+      memory.of = only.node->outputs[*only.rule.result];
+    }
+  }
+
+ private:
+  /// Of the sum that a gradient is: what comes from an output's seed, or from a node.
+  struct Term {
+    const Node* node = nullptr;
+    size_t operand = 0;
+    Rule rule;
+    bool is_certain = true;
+  };
+
+  std::vector<Term> terms_of(const Value* value) const {
+    std::vector<Term> terms;
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (outputs_[i] == value) terms.push_back({.rule = {.result = i}});
+    const auto users = users_.find(value);
+    if (users == users_.end()) return terms;
+    for (const Node* node : users->second) {
+      const bool is_certain = std::ranges::any_of(
+          node->outputs, [&](Value* output) { return certain_.contains(output); });
+      const size_t before = terms.size();
+      for (size_t i = 0; i < node->inputs.size(); ++i)
+        if (node->inputs[i] == value) terms.push_back({node, i, rule_of(*node, i), is_certain});
+      if (terms.size() == before)  // used in its blocks
+        terms.push_back({node, 0, {.is_known = false}, is_certain});
+    }
+    return terms;
+  }
+
+  const std::span<Value* const> outputs_;
+  const Reached certain_;
+  std::unordered_map<const Value*, std::unordered_set<const Node*>> users_;
+};
+
+}  // namespace
+
+std::vector<GradientMemory> memory_of_gradients(std::span<Value* const> outputs,
+                                                std::span<Value* const> targets) {
+  const Gradients gradients(outputs);
+  std::vector<GradientMemory> memories;
+  for (const Value* target : targets) memories.push_back(gradients.memory_of(target));
+  return memories;
+}
+
+bool are_apart(const GradientMemory& one, const GradientMemory& other) {
+  return std::ranges::any_of(one.parts, [&](const auto& part) {
+    return std::ranges::any_of(other.parts, [&](const auto& otherwise) {
+      return part.first == otherwise.first && part.second != otherwise.second;
+    });
+  });
+}
+
+}  // namespace janus::passes
