@@ -220,25 +220,17 @@ class GraphBackward final : public autograd::Node {
   /// by itself, an infinite slope would meet a gradient of 0.
   bool adds_up() const {
     const auto* const nodes = autograd::get_current_graph_task_nodes_in_graph();
-    return nodes != nullptr && all_that_add_up(*nodes)->contains(this);
+    return nodes != nullptr && all_that_add_up(*nodes).contains(this);
   }
 
   using Nodes = std::unordered_set<const autograd::Node*>;
 
-  /// Of the nodes of the backward() at hand; found out once for each backward(). Several may be
-  /// under way, one within another or in threads.
-  static std::shared_ptr<const Nodes> all_that_add_up(
-      const std::unordered_set<autograd::Node*>& nodes) {
-    static std::mutex mutex;
-    static std::array<std::pair<int, std::shared_ptr<const Nodes>>, 8> latest;
-    static size_t next = 0;
+  /// Of the nodes of the backward() at hand; found out once for each backward() of a thread.
+  static const Nodes& all_that_add_up(const std::unordered_set<autograd::Node*>& nodes) {
+    thread_local std::pair<int, Nodes> latest{-1, {}};
     const int task = autograd::get_current_graph_task_id();
-    const std::lock_guard lock(mutex);
-    for (const auto& [of, found] : latest)
-      if (found && of == task) return found;
-    auto found = std::make_shared<const Nodes>(find_all_that_add_up(nodes));
-    latest[next++ % latest.size()] = {task, found};
-    return found;
+    if (latest.first != task) latest = {task, find_all_that_add_up(nodes)};
+    return latest.second;
   }
 
   static Nodes find_all_that_add_up(const std::unordered_set<autograd::Node*>& nodes) {
