@@ -233,6 +233,11 @@ def main():
 """
 
 
+@pytest.mark.xfail(
+    sys.version_info < (3, 11, 7),
+    reason="3.11.2 gives the jump behind the last statement of an `if` that statement's line",
+    strict=False,
+)
 @pytest.mark.parametrize("cut", ["pass", "print(hash('a'))"], ids=["whole", "cut"])
 def test_a_debugger_that_stops_in_a_loop_steps_as_it_does_eagerly(cut: str, tmp_path: Path) -> None:
     file = tmp_path / "stepped.py"
