@@ -71,10 +71,10 @@ $(OTHER)/ready: pyproject.toml Makefile | packages
 
 other-torch: $(OTHER)/ready
 
-CACHED := -Ccmake.args=--preset=dev -Ccmake.build-type=RelWithDebInfo -Ccmake.define.TORCHJANUS_WARNINGS_AS_ERRORS=ON
+CACHED := --config-settings=cmake.args=--preset=dev --config-settings=cmake.build-type=RelWithDebInfo --config-settings=cmake.define.TORCHJANUS_WARNINGS_AS_ERRORS=ON
 smoke-other-torch: build other-torch
 	PATH=$(CURDIR)/$(OTHER)/bin:$$PATH $(OTHER)/bin/pip install -q --no-build-isolation --no-deps --force-reinstall \
-	  -Cbuild-dir=build/for-torch-$(OTHER_TORCH) $(CACHED) .
+	  --config-settings=build-dir=build/for-torch-$(OTHER_TORCH) $(CACHED) .
 	$(OTHER)/bin/python tools/smoke.py
 
 # The wheels with other versions of Python and torch, in roots of Debian and Ubuntu; docs/versions.md and the README's
