@@ -4,6 +4,7 @@
 #include <span>
 
 #include "frontend/tensors/tensor.h"
+#include "graph/owner.h"
 #include "ops/list.h"
 #include "passes/gradient/gradient_memory.h"
 
@@ -11,19 +12,8 @@ namespace janus::frontend {
 
 namespace {
 
+using graph::owner_of;
 using passes::GradientMemory;
-
-const graph::Value* viewed(const graph::Value* value) {
-  while (value->definition != nullptr && value->definition->op->is(graph::Trait::view))
-    value = value->definition->inputs[0];
-  return value;
-}
-
-/// Neither may be written as long as both are there.
-void relate(const std::shared_ptr<Tensor>& one, const std::shared_ptr<Tensor>& other) {
-  one->possible_aliases.add({other, other->version});
-  other->possible_aliases.add({one, one->version});
-}
 
 /// What a Function gave as a gradient.
 struct Given {
@@ -33,7 +23,7 @@ struct Given {
 
 /// Most give what they computed; some the gradient that they were given, as it is.
 Given given_by_function(const graph::Value* value) {
-  value = viewed(value);
+  value = owner_of(value);
   const graph::Node* const node = value->definition;
   const bool is_found =
       node == nullptr || node->op == &op::state || node->op->role == graph::Role::constant;
@@ -44,7 +34,7 @@ Given given_by_function(const graph::Value* value) {
   const GradientMemory memory =
       passes::memory_of_gradients(operands.first(count), std::span(&target, 1)).front();
   const graph::Value* const seed = memory.output ? operands[count + *memory.output] : nullptr;
-  if (seed != nullptr && seed->type.is_tensor()) return {viewed(seed), false};
+  if (seed != nullptr && seed->type.is_tensor()) return {owner_of(seed), false};
   return {memory.of, memory.is_known && !memory.is_spread};
 }
 
@@ -57,7 +47,7 @@ void relate_to_seed(const Seeds& seeds, size_t output, const std::shared_ptr<Ten
   const auto seed = shared_as<Tensor>(seeds.given[output]);
   if (seed == nullptr) return;
   const auto memory = memory_of(seed);
-  relate(gradient, memory);
+  relate_both_ways(gradient, memory);
   gradient->uncertain_alias |= memory != seed;  // a view may be one element seen many times
 }
 
@@ -65,7 +55,7 @@ void relate_to_seed(const Seeds& seeds, size_t output, const std::shared_ptr<Ten
 const graph::Value* identity_of(const GradientMemory& memory, const Seeds& seeds) {
   if (!memory.output || !seeds.values[*memory.output]->type.is_tensor()) return memory.of;
   const graph::Value* const seed = seeds.values[*memory.output];
-  return *memory.output < seeds.given.size() ? viewed(seed) : given_by_function(seed).identity;
+  return *memory.output < seeds.given.size() ? owner_of(seed) : given_by_function(seed).identity;
 }
 
 bool share(const GradientMemory& one, const GradientMemory& other, const Seeds& seeds) {
@@ -73,6 +63,11 @@ bool share(const GradientMemory& one, const GradientMemory& other, const Seeds& 
 }
 
 }  // namespace
+
+void relate_both_ways(const std::shared_ptr<Tensor>& one, const std::shared_ptr<Tensor>& other) {
+  one->possible_aliases.add({other, other->version});
+  other->possible_aliases.add({one, one->version});
+}
 
 void note_aliases(const Seeds& seeds, const std::vector<graph::Value*>& targets,
                   const std::vector<std::shared_ptr<Tensor>>& gradients) {
@@ -95,7 +90,7 @@ void note_aliases(const Seeds& seeds, const std::vector<graph::Value*>& targets,
     gradients[i]->uncertain_alias = memory.is_spread || may_be_another;
     if (memory.output) relate_to_seed(seeds, *memory.output, gradients[i]);
     for (size_t other = 0; other < i; ++other)
-      if (share(memory, memories[other], seeds)) relate(gradients[i], gradients[other]);
+      if (share(memory, memories[other], seeds)) relate_both_ways(gradients[i], gradients[other]);
   }
 }
 

@@ -8,6 +8,9 @@
 
 namespace janus::frontend {
 
+/// Notes that two tensors share memory: neither may be written as long as both are there.
+void relate_both_ways(const std::shared_ptr<Tensor>& one, const std::shared_ptr<Tensor>& other);
+
 /// What a gradient was asked for: a seed for each of the outputs, of which the first came from the
 /// program's tensors `given` (a null or None: there is none), the others from its Functions.
 struct Seeds {

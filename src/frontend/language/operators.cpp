@@ -128,7 +128,6 @@ bool is_size(const Sequence& sequence) {
   return sequence.type.is(reinterpret_cast<PyObject*>(size_class()));
 }
 
-/// Whether Python gives a tuple itself where nothing is added to it.
 Value repeated(Interpreter& interpreter, const Value& value, const Value& count) {
   const Sequence& sequence = *as<Sequence>(value);
   int64_t times = PyLong_AsLongLong(folded(interpreter, count).get());

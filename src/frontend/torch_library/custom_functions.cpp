@@ -5,6 +5,7 @@
 #include "base/mutation.h"
 #include "frontend/autograd/custom_gradient.h"
 #include "frontend/autograd/grad_attribute.h"
+#include "frontend/autograd/gradient_aliases.h"
 #include "frontend/autograd/gradient_flags.h"
 #include "frontend/core/custom_gradient_record.h"
 #include "frontend/core/exceptions.h"
@@ -233,12 +234,8 @@ class Application {
     result->grad_fn_name = name() + "Backward";
     // Eager raises when such a view of its argument is changed in place.
     result->uncertain_alias = is_argument && differentiable;
-    if (is_argument || tensor->base != nullptr || tensor->taken_from != nullptr) {
-      // They share their memory: neither may be written as long as both are there.
-      const auto root = memory_of(tensor);
-      result->possible_aliases.add({root, root->version});
-      root->possible_aliases.add({result, result->version});
-    }
+    if (is_argument || tensor->base != nullptr || tensor->taken_from != nullptr)
+      relate_both_ways(result, memory_of(tensor));
     context_->note_output(tensor, result);
     if (differentiable) record_.outputs.push_back(result->value);
     positions_.push_back(differentiable);

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "graph/cost.h"
 #include "graph/op.h"
+#include "graph/owner.h"
 #include "ops/collectives.h"
 #include "ops/list.h"
 #include "passes/analysis/certain.h"
@@ -23,15 +24,9 @@ namespace janus::passes {
 namespace {
 
 using graph::Node;
+using graph::owner_of;
 using graph::Trait;
 using graph::Value;
-
-/// The tensor whose memory a value lies in.
-const Value* owner_of(const Value* value) {
-  while (value->definition != nullptr && value->definition->op->is(Trait::view))
-    value = value->definition->inputs.front();
-  return value;
-}
 
 bool is_write(const Node& node) { return node.op->is(Trait::writes_state); }
 
