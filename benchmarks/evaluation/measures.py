@@ -121,9 +121,9 @@ def operators(step: Callable, batch: tuple) -> int:
 
 
 def terra(row: str, column: str, options: argparse.Namespace) -> dict[str, Any]:
-    """A column is a mode; the steps are fewer than `make bench-coexecution` takes."""
+    """A column is a mode. What is tried in the first hundred steps is decided in the second half of so many."""
     asked = argparse.Namespace(
-        modes=[column], steps=20 if options.quick else 160, turns=1, limit=150
+        modes=[column], steps=20 if options.quick else 480, turns=1, limit=150
     )
     found = coexecution.measure(row, asked)
     if column in found["out"]:

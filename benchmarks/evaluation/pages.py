@@ -72,12 +72,13 @@ PAGES: Mapping[str, tuple[str, tuple[Section, ...]]] = {
                 JANUS's paper trains ResNet-50, LM, TreeLSTM (to 82 % on the Stanford Sentiment
                 Treebank), PPO and AN. These are smaller. The quality is the best that all systems
                 reach. A cell has the seconds until then, and in brackets where the training ended.
-                Each is one run of one seed, one system after the other. Looking at the quality is
-                off the clock; compilation in the background goes on meanwhile. Adversarial networks
-                (AN) and games are chaotic: rounding decides how good they are at the end. Trees are
-                expressions of Python's standard library, and the language model's text is Python's
-                own documentation, unless the line below names other data. CartPole is gymnasium's if
-                that line names it, else the same equations in Python."""),
+                One system runs after the other. Looking at the quality is off the clock; compilation
+                in the background goes on meanwhile. Adversarial networks (AN) and games are chaotic:
+                rounding decides how good they are at the end. So these are medians over several
+                seeds, look by look; the others are one run. Trees are expressions of Python's
+                standard library, and the language model's text is Python's own documentation, unless
+                the line below names other data. CartPole is gymnasium's if that line names it, else
+                the same equations in Python."""),
             result_tables.convergence,
             plots.convergence,
         ),

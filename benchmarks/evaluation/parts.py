@@ -59,7 +59,8 @@ def correctness() -> Iterable[Cell]:
 def convergence() -> Iterable[Cell]:
     for row in TRAININGS:
         for system in TRAINED_BY:
-            yield Cell("janus-convergence", row, system, 7 if system == "torch.compile" else 3)
+            urgency = 7 if system == "torch.compile" else 3
+            yield Cell("janus-convergence", row, system, urgency, 400)
 
 
 def ablation() -> Iterable[Cell]:

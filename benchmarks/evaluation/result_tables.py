@@ -120,6 +120,10 @@ def convergence(found: Found) -> str:
 
         return cell
 
+    def training(row: str) -> str:
+        seeds = max(cell["result"].get("seeds", 1) for cell in found[row].values())
+        return parts.TRAININGS[row] + (f" ({seeds} seeds)" if seeds > 1 else "")
+
     def quality(row: str) -> str:
         least = wanted(found, row)
         return "–" if least is None else f"{least:.4g}"
@@ -127,7 +131,7 @@ def convergence(found: Found) -> str:
     return table_of(
         [row for row in parts.TRAININGS if row in found],
         {
-            "training": lambda row: parts.TRAININGS[row],
+            "training": training,
             "quality": quality,
             **{system: last(system) for system in parts.TRAINED_BY},
         },
