@@ -1,44 +1,19 @@
 #include "speculate/dispatch.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <optional>
 
 #include "base/check.h"
 #include "base/options.h"
 #include "base/policy.h"
-#include "base/thread_time.h"
-#include "base/time_budget.h"
 #include "base/timeline.h"
-#include "graph/cost.h"
-#include "graph/op.h"
-#include "graph/run_time_symbols.h"
-#include "ops/list.h"
-#include "python/gc_pause.h"
 #include "speculate/active_tracer.h"
-#include "speculate/describe.h"
 #include "speculate/hooks.h"
-#include "speculate/reason_record.h"
 #include "speculate/stages.h"
 #include "speculate/test_number.h"
 
 namespace janus::speculate {
 namespace {
-
-/// Tells the processor time of a scope at its end, in milliseconds.
-template <class Told>
-class Spending {
- public:
-  explicit Spending(Told told) : told_(std::move(told)), start_(thread_seconds()) {}
-  ~Spending() { told_((thread_seconds() - start_) * 1e3); }
-  Spending(const Spending&) = delete;
-  Spending& operator=(const Spending&) = delete;
-
- private:
-  Told told_;
-  double start_;
-};
 
 std::vector<Dispatcher*>& registry() {
   static std::vector<Dispatcher*> all;
@@ -46,23 +21,6 @@ std::vector<Dispatcher*>& registry() {
 }
 
 double first_profile = -1, first_graph = -1;
-
-/// Whether no later call can change the reason.
-bool is_permanent(ReasonCode code) {
-  return code == ReasonCode::no_source || code == ReasonCode::generator ||
-         code == ReasonCode::internal_error;
-}
-
-/// Whether the reason lies in the code that is called, whatever the values are.
-bool is_lasting(ReasonCode code) {
-  return code == ReasonCode::unknown_callable || code == ReasonCode::communication ||
-         is_permanent(code);
-}
-
-/// Whether a switch makes inputs of values that have not varied.
-bool generalises() {
-  return options().is_disabled("specialise_shapes") || options().is_disabled("specialise_numbers");
-}
 
 std::string key_of(const std::vector<ChosenOutcome>& outcomes) {
   std::string key;
@@ -95,61 +53,6 @@ bool is_for_the_user() {
          PyErr_ExceptionMatches(PyExc_RecursionError) != 0;
 }
 
-/// What is computed with tensors, in views (graph/cost.h): with little of it Python is as quick. An
-/// operator with blocks, or one that stands for a whole backward pass, is enough by itself.
-double tensor_work(const graph::Graph& graph) {
-  constexpr double kEnough = 1000;
-  double work = 0;
-  graph::for_each_node(graph.body(), [&](const graph::Node& node) {
-    const graph::Role role = node.op->role;
-    if (role == graph::Role::state || role == graph::Role::constant || role == graph::Role::size)
-      return;
-    bool has_tensor = false;
-    for (const graph::Value* output : node.outputs) has_tensor |= output->type.is_tensor();
-    for (const graph::Value* input : node.inputs) has_tensor |= input->type.is_tensor();
-    if (has_tensor) work += graph::call_cost(node);
-    if (node.op == &op::gradient || !node.blocks.empty()) work += kEnough;
-  });
-  return work;
-}
-
-/// The number of operators of a graph, and the top-level statement that most of them come from.
-struct Largest {
-  size_t operations = 0;
-  graph::SourceSpan span = {};
-  int statement = -1;  ///< known only of a run of statements
-};
-
-Largest largest_statement(const graph::Graph& graph, const Call& call) {
-  Largest largest;
-  if (call.tree == nullptr || call.tree->file == nullptr) return largest;
-  std::map<int, size_t> at_line;
-  graph::for_each_node(graph.body(), [&](const graph::Node& node) {
-    ++largest.operations;
-    if (node.span.known() && *node.span.file == *call.tree->file) ++at_line[node.span.line];
-  });
-  size_t most = 0;
-  for (size_t i = 0; i < call.tree->body.size(); ++i) {
-    const graph::SourceSpan& span = call.tree->body[i]->span;
-    size_t count = 0;
-    for (auto line = at_line.lower_bound(span.line);
-         line != at_line.end() && line->first <= span.end_line; ++line)
-      count += line->second;
-    if (count <= most) continue;
-    most = count;
-    largest.span = span;
-    if (call.function == nullptr) largest.statement = static_cast<int>(i);
-  }
-  return largest;
-}
-
-/// The budget of a graph, in seconds of processor time; nullopt: no limit.
-std::optional<double> time_for_graph(bool is_part) {
-  if (!times_decide && !is_work_simulated()) return std::nullopt;
-  const auto seconds = static_cast<double>(most_seconds_of_generation);
-  return is_part ? seconds / 2 : seconds;
-}
-
 /// What is pending was left by calls before the one that is timed from now on.
 void settle_before_timing() {
   if (times_decide) tensor_access().ordinary_execution().reset();
@@ -161,17 +64,6 @@ std::optional<Mismatch> checked(const Entry& entry, const Call& call,
   const TimelineSpan span("guards", "guards");
   return entry.guards().check(call, environment, captured);
 }
-
-class Flag {
- public:
-  explicit Flag(bool& flag) : flag_(flag) { flag_ = true; }
-  ~Flag() { flag_ = false; }
-  Flag(const Flag&) = delete;
-  Flag& operator=(const Flag&) = delete;
-
- private:
-  bool& flag_;
-};
 
 }  // namespace
 
@@ -582,295 +474,9 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   return {false, {}, Otherwise::profile};
 }
 
-/// While a graph is generated: no other one is, nothing is pending, no garbage collection begins,
-/// and somebody pays.
-class Dispatcher::Generating {
- public:
-  Generating(Dispatcher& dispatcher, void (RegionAccount::*spend)(double),
-             std::optional<double> seconds)
-      : flag_(dispatcher.generating_),
-        spending_([&dispatcher, spend](double spent) { (dispatcher.account.*spend)(spent); }),
-        budget_(seconds) {}
-
- private:
-  const std::shared_ptr<void> ordinary_ = tensor_access().ordinary_execution();
-  const Flag flag_;
-  const python::GcPause pause_;
-  const Spending<std::function<void(double)>> spending_;
-  const TimeBudget budget_;
-};
-
-/// While it lives, what the guards of the entry ask for is observed too.
-class Dispatcher::Outdated {
- public:
-  Outdated(Dispatcher& dispatcher, std::shared_ptr<Entry> entry) : dispatcher_(dispatcher) {
-    dispatcher_.outdated_ = std::move(entry);
-  }
-  ~Outdated() { dispatcher_.outdated_ = nullptr; }
-  Outdated(const Outdated&) = delete;
-  Outdated& operator=(const Outdated&) = delete;
-
- private:
-  Dispatcher& dispatcher_;
-};
-
-Dispatcher::Attempt Dispatcher::look_ahead(const Call& call, const Environment& environment,
-                                           bool& committed) {
-  if (counters_.generated != 1 || looked_ahead_ == policy::kCallsLookedAhead) return {};
-  ++looked_ahead_;
-  const std::shared_ptr<Entry> first = compiling_;
-  const std::shared_ptr<void> ordinary = tensor_access().ordinary_execution();
-  std::vector<python::Object> captured;
-  const auto mismatch = first->guards().check(call, environment, captured);
-  if (!mismatch || mismatch->dead || mismatch->path.empty()) return {};
-  const Outdated outdated(*this, first);
-  if (!observe(call, mismatch->path)) return {};
-  ++counters_.relaxations;
-  std::optional<Reason> refusal;
-  const std::shared_ptr<Entry> general = generate_general(call, refusal);
-  if (general == nullptr || compiling_ != first ||
-      general->guards().check(call, environment, captured))
-    return {};  // the first graph still serves calls like those before
-  log("speculate", cat(name_, ": the graph is outdated before its kernels are compiled"));
-  account.spend_on_graph(first->milliseconds_in_background());
-  account.release_reserve();
-  ++abandoned_;
-  return put_to_use(general, {}, std::move(captured), call, committed);
-}
-
-Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environment& environment,
-                                                 const Outcomes& chosen, bool& committed) {
-  const std::shared_ptr<Entry> before = compiling_;
-  const std::shared_ptr<void> ordinary = tensor_access().ordinary_execution();
-  if (generating_ || compiling_ != before) return {};  // another thread ran while this one waited
-  std::shared_ptr<Entry> entry = generate(call, chosen);
-  if (!entry) return {};
-  std::vector<python::Object> captured;
-  auto mismatch = entry->guards().check(call, environment, captured);
-  if (mismatch) {  // imports of torch may have changed the filters of warnings meanwhile
-    entry = generate(call, chosen);
-    if (!entry) return {};
-    mismatch = entry->guards().check(call, environment, captured);
-  }
-  if (mismatch)
-    throw InternalError(cat("the assumptions do not hold for the call that they were made from: ",
-                            mismatch->reason.details));
-  return put_to_use(entry, chosen, std::move(captured), call, committed);
-}
-
-Dispatcher::Attempt Dispatcher::put_to_use(const std::shared_ptr<Entry>& entry,
-                                           const Outcomes& chosen,
-                                           std::vector<python::Object> captured, const Call& call,
-                                           bool& committed) {
-  ++counters_.generated;
-  entry->chosen = chosen;
-  entry->guards().visit_values(
-      call, [&](const std::string& path, PyObject* object) { observations_.see(path, object); });
-  compiling_ = entry;
-  if (!admit()) {
-    account.reserve_for_kernels();
-    reach("compiling");
-    return {};
-  }
-  Attempt attempt;
-  Outcomes unused;
-  const Result result = run_entry(entry, std::move(captured), attempt.result, committed, unused);
-  reach("ready");  // not before the run, for which the guards have just held
-  if (result == Result::left) {
-    ++counters_.aborts;
-    penalise(policy::kPenaltyOfAbort, "guards or operators inside the graph");
-    return {};
-  }
-  attempt.ran = true;
-  return attempt;
-}
-
-bool Dispatcher::admit() {
-  const auto milliseconds = compiling_->compiled_in_background();
-  if (!milliseconds) return false;
-  durations_.compiling += *milliseconds;
-  account.spend_on_graph(*milliseconds);
-  account.complete_graph();
-  ++news_;
-  entries_.push_front(std::exchange(compiling_, nullptr));
-  if (entries_.size() > policy::kMostEntries) entries_.pop_back();
-  return true;
-}
-
 /// Bookkeeping without tensors is tried too, and nobody wants to know.
 void Dispatcher::reach(const char* stage) const {
   if (may_have_work()) tell_stage(stage, name_, file_, line_);
-}
-
-std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& chosen) {
-  reach("generating");
-  account.begin_graph();
-  const Generating generating(*this, &RegionAccount::spend_on_graph, time_for_graph(is_part));
-  std::optional<Reason> reason;
-  // If the general form can't be converted, makes a graph for these very values.
-  for (const bool relaxed : {true, false}) {
-    if (relaxed && !observations_.any_varies() && !generalises()) continue;
-    if (!relaxed && reason && has_ever_new_numbers()) break;
-    if (auto entry = generate_with(call, chosen, relaxed, reason)) return entry;
-    log("speculate", cat(name_, relaxed ? " (with what varies): " : ": ", reason->describe()));
-    const bool is_final = is_permanent(reason->code) || reason->code == ReasonCode::no_tensor_work;
-    if (is_final || TimeBudget::is_spent()) break;
-    if (relaxed && saw_tensor_) note(*reason);
-  }
-  // A second attempt would take as long, so the function is cut now, or stays in Python.
-  if (TimeBudget::is_spent()) refusals_ = policy::kMostRefusals - 1;
-  refused(*reason);
-  return nullptr;
-}
-
-bool Dispatcher::may_probe() const {
-  return !is_probed_ && counters_.profiled > 0 && counters_.generated == 0 &&
-         account.covers_probe(counters_.calls);
-}
-
-void Dispatcher::probe(const Call& call) {
-  const Generating generating(*this, &RegionAccount::spend_on_probe,
-                              policy::kMillisecondsOfProbe / 1e3);
-  const Outcomes none;
-  Call wanted = call;
-  wanted.chosen = &none;
-  std::optional<Reason> reason;
-  if (interpret(wanted, reason) || !is_lasting(reason->code)) {
-    is_probed_ = true;
-    return;
-  }
-  log("speculate", cat(name_, " is refused before its graph is paid: ", reason->describe()));
-  refused(*reason);
-}
-
-std::shared_ptr<Entry> Dispatcher::generate_general(const Call& call,
-                                                    std::optional<Reason>& refusal) {
-  reach("generating");
-  account.begin_graph();
-  const Generating generating(*this, &RegionAccount::spend_on_graph, time_for_graph(is_part));
-  return generate_with(call, {}, /*relaxed=*/true, refusal);
-}
-
-std::optional<Generated> Dispatcher::interpret(const Call& call, std::optional<Reason>& refusal) {
-  auto paths = call.general ? path_facts(call) : decltype(path_facts(call))();
-  Facts& facts = profiles().of(
-      call.facts_key, call.tree == nullptr ? 0 : static_cast<size_t>(call.tree->fact_count));
-  const double start = now();
-  facts.paths.swap(paths);
-  std::optional<std::variant<Generated, Reason>> outcome;
-  try {
-    outcome = generator()(call, profiles());
-  } catch (...) {
-    facts.paths.swap(paths);
-    throw;
-  }
-  facts.paths.swap(paths);
-  durations_.generating += now() - start;
-  if (Timeline::is_kept()) Timeline::add("generate", name_, start / 1e3, steady_seconds());
-  if (auto* generated = std::get_if<Generated>(&*outcome)) return std::move(*generated);
-  refusal = std::get<Reason>(std::move(*outcome));
-  return std::nullopt;
-}
-
-std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcomes& chosen,
-                                                 bool relaxed, std::optional<Reason>& refusal) {
-  Call wanted = call;
-  wanted.chosen = &chosen;
-  wanted.general = relaxed;
-  std::optional<Generated> generated = interpret(wanted, refusal);
-  if (!generated) {
-    if (TimeBudget::is_spent()) return nullptr;
-    if (relaxed && std::exchange(texts_are_inputs_, false) && observations_.texts_vary())
-      return generate_with(wanted, chosen, relaxed, refusal);
-    if (!relaxed || call.keeps_aliases || !observations_.aliases_vary()) return nullptr;
-    wanted.keeps_aliases = true;
-    return generate_with(wanted, chosen, relaxed, refusal);
-  }
-  if (tensor_work(generated->graph) < options_.least_work) {
-    refusal = Reason{ReasonCode::no_tensor_work, name_, {}};
-    return nullptr;
-  }
-  const bool decides_sizes = !graph::symbols_given_in(generated->graph.body()).empty();
-  std::shared_ptr<Entry> entry;
-  const Largest largest = largest_statement(generated->graph, call);
-  try {
-    entry = Entry::make(std::move(*generated), call);
-  } catch (const OutOfTime&) {
-    refusal = Reason{ReasonCode::limit,
-                     cat("making a graph takes too long: ", largest.operations,
-                         " operators were not optimised within ", TimeBudget::seconds(), " s"),
-                     largest.span, largest.statement};
-    return nullptr;
-  } catch (const UncertainCollective& error) {
-    wanted.why_no_collectives = cat("before ", error.what(), " may end the run");
-    return generate_with(wanted, chosen, relaxed, refusal);
-  } catch (const graph::TypeError& error) {  // for instance, an operator has no gradient
-    refusal = Reason{ReasonCode::autograd, error.what(), {}};
-    if (!decides_sizes || call.keeps_sizes) return nullptr;
-    wanted.keeps_sizes = true;
-    return generate_with(wanted, chosen, relaxed, refusal);
-  }
-  durations_.optimising += entry->times().optimise;
-  durations_.compiling += entry->times().compile;
-  log("speculate", cat(name_, ": a graph with ", entry->guards().assumption_count(),
-                       " assumptions was generated"));
-  return entry;
-}
-
-/// Whether graphs are often left for what is refused: the rest of such calls would gain from a cut.
-bool Dispatcher::is_often_left() const {
-  constexpr uint64_t kLeast = 20, kRatio = 2;  // a third of the runs; chosen, not measured
-  const uint64_t left = counters_.aborts + counters_.misses;
-  return left >= kLeast && left * kRatio > counters_.hits;
-}
-
-const Reason* Dispatcher::refusal_to_cut() const {
-  if (!last_refusal_) return nullptr;
-  const bool is_given_up = was_left_for_refused_ && (is_unstable_ || is_often_left());
-  if (counters_.generated > 0 && !is_given_up) return nullptr;
-  const ReasonCode code = last_refusal_->code;
-  if (code == ReasonCode::no_tensor_work || code == ReasonCode::internal_error) return nullptr;
-  const bool is_certain = is_permanent(code);  // for instance, a callee has no source
-  return is_certain || is_given_up || refusals_ >= policy::kRefusalsBeforeCut ? &*last_refusal_
-                                                                              : nullptr;
-}
-
-void Dispatcher::refused(const Reason& refusal) {
-  // Code without tensor work needs no report. It may get some later: loops warm up.
-  const bool has_work = may_have_work() || refusal.code == ReasonCode::internal_error;
-  const Reason reason = has_work ? refusal : Reason{ReasonCode::no_tensor_work, name_, {}};
-  if (!has_work) runs_left_ = 1;
-  note(reason);
-  ++refusals_;
-  last_refusal_ = reason;
-  reach("refused");
-  if (reason.code == ReasonCode::internal_error) throw InternalError(reason.details);
-  if (!entries_.empty()) return;
-  // A part without tensor work has been tried in earlier calls of the whole.
-  const int most = is_part && !has_work ? policy::kMostRefusals / 2 : policy::kMostRefusals;
-  if (is_permanent(reason.code) || refusals_ >= most)
-    return reason.code == ReasonCode::no_tensor_work ? give_up_without_work(reason)
-                                                     : disable(reason);
-  fall_back(reason);
-  // Another call may be convertible: retries at once, then ever more rarely.
-  retry_at_ = counters_.calls + (refusals_ == 1 ? 1 : refusals_ == 2 ? 10 : 100);
-}
-
-void Dispatcher::give_up_without_work(const Reason& reason) {
-  constexpr uint64_t kLeastRuns = 100;  // chosen, not measured
-  disable(reason);
-  look_again_at_ = counters_.passed + std::max(kLeastRuns, counters_.calls + counters_.passed);
-}
-
-void Dispatcher::look_again() {
-  is_disabled_ = false;
-  has_looked_again_ = true;
-  look_again_at_ = 0;
-  saw_tensor_ = false;
-  runs_left_ = 1;
-  refusals_ = 0;
-  retry_at_ = 0;
-  last_refusal_.reset();
 }
 
 /// Joins the entry values of this call to the facts; returns whether a fact became more general.
@@ -885,17 +491,6 @@ bool Dispatcher::observe(const Call& call, std::string_view of) {
     for (const auto& [path, object] : roots(call)) see(path, object);
   visit_values(call, see);
   return relaxed;
-}
-
-std::map<std::string, ValueFact, std::less<>> Dispatcher::path_facts(const Call& call) const {
-  std::map<std::string, ValueFact, std::less<>> facts;
-  const auto add = [&](const std::string& path, PyObject* object) {
-    observations_.add_fact(path, object, facts, texts_are_inputs_);
-  };
-  if (roots != nullptr)
-    for (const auto& [path, object] : roots(call)) add(path, object);
-  visit_values(call, add);
-  return facts;
 }
 
 void Dispatcher::visit_values(const Call& call, const Guards::Visit& visit) const {
@@ -960,129 +555,6 @@ Dispatcher::PythonRun::~PythonRun() {
   dispatcher_.in_python_.milliseconds += std::max(0.0, now() - start_ - in_graphs);
   if (Timeline::is_kept()) [[unlikely]]
     Timeline::add("python", dispatcher_.name_, start_ / 1e3, steady_seconds());
-}
-
-void Dispatcher::penalise(int amount, const std::string& why) {
-  penalty_ += amount;
-  if (penalty_ <= policy::kMostPenalty) return;
-  is_unstable_ = true;
-  disable({ReasonCode::unstable, why, {}});
-}
-
-void Dispatcher::disable(Reason reason) {
-  look_again_at_ = 0;
-  if (is_disabled_) return;
-  note(reason);
-  entries_.clear();
-  compiling_.reset();
-  account.release_reserve();
-  fall_back(reason);
-  is_disabled_ = true;
-}
-
-void Dispatcher::start_over(Reason reason) {
-  note(std::move(reason));
-  entries_.clear();
-  compiling_.reset();
-  account.release_reserve();
-  outgrown_.reset();
-  is_disabled_ = is_cut_ = is_unstable_ = holds_graphs_ = pending_ = false;
-  runs_left_ = options_.profile_runs;
-  refusals_ = penalty_ = pause_ = calls_to_pause_ = looked_ahead_ = 0;
-  is_probed_ = false;
-  last_refusal_.reset();
-  was_left_for_refused_ = false;
-  retry_at_ = 0;
-  aborts_of_.clear();
-  refusals_of_.clear();
-  graphs_of_.clear();
-  observations_.forget();
-  texts_are_inputs_ = true;
-}
-
-void Dispatcher::disable_as_cut() {
-  entries_.clear();
-  compiling_.reset();
-  account.release_reserve();
-  is_disabled_ = is_cut_ = true;
-}
-
-/// Except for internal errors, which become exceptions elsewhere, and calls without tensor work,
-/// where nothing is lost.
-void Dispatcher::fall_back(const Reason& reason) {
-  if (!options().strict || reason.code == ReasonCode::internal_error ||
-      reason.code == ReasonCode::no_tensor_work) {
-    fallback_.reset();
-    return;
-  }
-  fallback_ = located(reason);
-  throw StrictFallback{cat("torchjanus: ", name_, " stays imperative: ", fallback_->describe())};
-}
-
-void StrictFallback::raise() const { PyErr_SetString(PyExc_RuntimeError, message.c_str()); }
-
-Reason Dispatcher::located(Reason reason) const {
-  if (!reason.span.known() && !file_.empty()) {
-    reason.span.file = std::make_shared<const std::string>(file_);
-    reason.span.line = reason.span.end_line = line_;
-  }
-  return reason;
-}
-
-void Dispatcher::note(Reason unlocated) {
-  Reason reason = located(std::move(unlocated));
-  record(reason.code, reason.details);
-  if (Timeline::is_kept()) [[unlikely]] {
-    const double time = steady_seconds();
-    Timeline::add("reason", reason.code_name(), time, time, reason.describe());
-  }
-  for (Noted& each : reasons_) {
-    if (each.reason.code != reason.code || each.reason.span.line != reason.span.line ||
-        each.reason.details != reason.details)
-      continue;
-    ++each.count;
-    return;
-  }
-  log("speculate", cat(name_, ": ", reason.describe()), 2);
-  if (reasons_.size() >= policy::kMostReasons) reasons_.pop_front();
-  reasons_.push_back({std::move(reason)});
-}
-
-/// Memory ran out: neither a bug nor permanent. The call runs in Python, which may need less, or
-/// raises its own error. Some calls later a graph is tried again.
-Dispatcher::Attempt Dispatcher::out_of_memory(bool committed) {
-  PyErr_Clear();
-  compiling_.reset();
-  account.release_reserve();
-  pause();
-  retry_at_ = counters_.calls + policy::kCallsWithoutMemory;
-  try {
-    const Reason reason{ReasonCode::limit, "memory ran out: the call runs in Python", {}};
-    note(reason);
-    if (options().strict) fall_back(reason);
-  } catch (const StrictFallback& fallback) {
-    fallback_.reset();
-    fallback.raise();
-    return {true, {}, Otherwise::plain};
-  } catch (const std::bad_alloc&) {  // not enough for the report either
-  }
-  if (!committed) return {};
-  PyErr_NoMemory();
-  return {true, {}, Otherwise::plain};
-}
-
-Dispatcher::Attempt Dispatcher::internal_error(const std::string& what, bool committed) {
-  disable({ReasonCode::internal_error, what, {}});
-  std::fputs(
-      cat("torchjanus: internal error in ", name_, " (", file_, ":", line_, "): ", what,
-          "\n  The function runs eagerly from now on. Please report this with the function's "
-          "source; TORCHJANUS_STRICT=1 makes it an exception.\n")
-          .c_str(),
-      stderr);
-  if (!committed && !options().strict) return {};
-  // After a commit, an imperative run would repeat the effects.
-  PyErr_SetString(PyExc_RuntimeError, cat("torchjanus: internal error: ", what).c_str());
-  return {true, {}, Otherwise::plain};
 }
 
 /// Graphs that ran often enough have paid, and others may take their place without end. One whose

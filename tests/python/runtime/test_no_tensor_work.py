@@ -1,5 +1,7 @@
 """Functions that do nothing with tensors, or nothing at first: they stay imperative for that reason, or wait."""
 
+import gc
+
 from differential import Program, differential
 
 import torch
@@ -21,6 +23,21 @@ def test_loop_without_tensors_is_disabled_for_that_reason():
     stats = f.stats()
     assert stats["state"] == "imperative"
     assert {reason["code"] for reason in stats["reasons"]} == {"no_tensor_work"}, stats
+
+
+def test_part_with_one_operator_says_that_it_has_one():
+    def step(x):
+        y = x * 2
+        gc.collect(0)
+        return (y.sin() + y.cos()).exp()
+
+    f = torchjanus.function(step)
+    for _ in range(12):
+        f(torch.ones(3))
+    (whole,) = f.stats()["parts"]
+    (reason,) = whole["parts"][0]["reasons"]
+    assert reason["code"] == "no_tensor_work"
+    assert reason["sentence"].endswith("but for 1, too few for a graph of their own")
 
 
 @differential(hits=3)
