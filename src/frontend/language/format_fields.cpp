@@ -51,8 +51,8 @@ class FormatFields {
     const int conversion = letter.empty() ? -1 : letter[0];
     PyObject* const spec = PyTuple_GET_ITEM(parsed, 2);
     const bool has_fields = text_of(spec).find('{') != std::string::npos;
-    return shown(value, conversion,
-                 has_fields ? text(spec, depth - 1) : interpreter_.constant_borrowed(spec));
+    return format_value(interpreter_, value, conversion,
+                        has_fields ? text(spec, depth - 1) : interpreter_.constant_borrowed(spec));
   }
 
   static std::string text_or_nothing(PyObject* object) {
@@ -90,20 +90,6 @@ class FormatFields {
     if ((counts_ && is_numbered_) || PyErr_Occurred() || place >= arguments_.positional.size() - 1)
       raises();
     return arguments_.positional[place + 1];
-  }
-
-  /// An object whose text is the same after the run has no need of its class's functions.
-  Value shown(const Value& value, int conversion, const Value& spec) {
-    PyObject* const known = known_object(value);
-    const bool is_object = known != nullptr && !is_immutable_constant(known);
-    if (!is_object || lasting(interpreter_, value) == nullptr)
-      return format_value(interpreter_, value, conversion, spec);
-    Value text = value;
-    if (conversion >= 0)
-      text = defer_formatting(interpreter_, text_function(conversion),
-                              {.positional = {value}, .keywords = {}});
-    static PyObject* const format = imported("builtins.format");
-    return defer_formatting(interpreter_, format, {.positional = {text, spec}, .keywords = {}});
   }
 
   Interpreter& interpreter_;

@@ -88,10 +88,12 @@ bool has_own_text(PyTypeObject* type) {
 
 /// Whether an object that existed before the call has the same text as long as it lives.
 bool has_lasting_text(PyObject* object) {
-  if (is_immutable_constant(object) || is_torch_constant(object) || PyType_Check(object) ||
-      PyFunction_Check(object) || PyCFunction_Check(object) || PyModule_Check(object))
+  if (is_immutable_constant(object) || is_torch_constant(object) || PyFunction_Check(object) ||
+      PyCFunction_Check(object) || PyModule_Check(object))
     return true;
   PyTypeObject* const type = Py_TYPE(object);
+  if (PyType_Check(object))  // whose text may be its metaclass's
+    return !has_own_text(type) || is_enumeration(reinterpret_cast<PyTypeObject*>(object));
   if (has_own_text(type)) return false;
   if (PyLong_Check(object) || PyFloat_Check(object) || PyUnicode_Check(object)) return true;
   const bool is_named_only =
@@ -242,7 +244,7 @@ Object stand_in(Interpreter& interpreter, const Value& value, const StandIns& nu
                                                                            : Object{};
   if (is_varying_text(value)) return python::string("a");
   if (const auto* known = as<Known>(value))
-    return is_immutable_constant(known->object.get()) ? known->object : Object{};
+    return has_lasting_text(known->object.get()) ? known->object : Object{};
   if (const auto* sequence = as<Sequence>(value); sequence != nullptr && rolled(value) == nullptr)
     return stand_in_of_sequence(interpreter, *sequence, numbers);
   return {};
@@ -382,6 +384,16 @@ Value own_format(Interpreter& interpreter, const Value& value) {
   return written_method(interpreter, value, "__format__");
 }
 
+/// The text of an object of which no function of the program says it: after the run.
+Value deferred_text(Interpreter& interpreter, Value value, int conversion, const Value& spec) {
+  if (conversion >= 0)
+    value = defer_formatting(interpreter, text_function(conversion),
+                             {.positional = {value}, .keywords = {}});
+  static PyObject* const format = imported("builtins.format");
+  const Value how = spec != nullptr ? spec : interpreter.string("");
+  return defer_formatting(interpreter, format, {.positional = {value, how}, .keywords = {}});
+}
+
 Value converted(Interpreter& interpreter, const Value& value, int conversion) {
   if (conversion < 0) return value;
   PyObject* const function = text_function(conversion);
@@ -414,7 +426,7 @@ Value format_value(Interpreter& interpreter, const Value& value, int conversion,
     if (const Value text = text_of_object(interpreter, value, conversion == 'r'))
       return format_value(interpreter, text, -1, spec);
   }
-  if (kept == nullptr) interpreter.refuse(ReasonCode::expression, "the text of an object");
+  if (kept == nullptr) return deferred_text(interpreter, value, conversion, spec);
   Value shown = converted(interpreter, kept, conversion);
   Value format = spec != nullptr ? spec : interpreter.string("");
   if (!needs_run(shown) && !needs_run(format))

@@ -45,6 +45,13 @@ def vector(x, n):
     return f"{x * 2:.2f}"
 
 
+def object_without_formats(x, n):
+    try:
+        return f"{program:>20} {n}"
+    except TypeError as error:
+        return str(error)
+
+
 def separator(x, n):
     print(n, sep=3)
 
@@ -92,7 +99,10 @@ def program(make):
 
 @pytest.mark.parametrize(
     "make",
-    [percent, caught, character, precision, format_method, too_few, too_many, vector],
+    [
+        *(percent, caught, character, precision, format_method, too_few, too_many, vector),
+        object_without_formats,
+    ],
 )
 @differential(reasons=["would_raise"])
 def test_a_format_that_may_raise(make):

@@ -4,6 +4,7 @@ import datetime
 import enum
 
 import pytest
+import torch.nn.functional as F
 from differential import Program, differential
 
 import torch
@@ -127,6 +128,18 @@ def test_objects_whose_text_lasts():
         loss = x[0].item()
         print("%s %.3f %s %s %s" % (day, loss, x.dtype, Meter, Kind.MEAN))
         return "{} {} {}".format(x.shape, loss, day)
+
+    return Program(step, arguments())
+
+
+@differential(hits=5)
+def test_objects_whose_text_lasts_in_an_f_string():
+    began, took = datetime.date(2026, 11, 30), datetime.timedelta(days=1)
+
+    def step(x, _):
+        loss = x[0].item()
+        text = f"{began} {began:%d.%m.} {took!r:>40} {F.relu} {loss:.3f} {Meter}"
+        return text, format(began), x * 2
 
     return Program(step, arguments())
 
