@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <ranges>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -89,6 +90,11 @@ class SecondBackward final : public autograd::Node {
   }
 };
 
+/// The same memory; a node that keeps it does not keep itself.
+Slot without_grad_fn(const Slot& slot) {
+  return slot.is_tensor() ? slot_of(tensor_of(slot).detach()) : slot;
+}
+
 class GraphBackward final : public autograd::Node {
  public:
   /// `wanted`: which targets have an edge, its own or one of the chain's.
@@ -105,6 +111,8 @@ class GraphBackward final : public autograd::Node {
   ~GraphBackward() override {
     const auto lock = lock_python();
     for (auto* all : kept()) all->clear();
+    whole_.unchecked.clear();
+    apart_.unchecked.clear();
     findings_.reset();
   }
 
@@ -144,6 +152,8 @@ class GraphBackward final : public autograd::Node {
     const auto python = lock_python();
     const OrdinaryExecution execution;  // gradients may be pending, and the run's operators may not
     const std::vector<bool> given = complete(gradients);
+    check_not_freed(given);
+    run_for_ = given;
     const Way& way = goes_apart() ? apart_ : whole_;
     check_kept(way, given);
     if (is_divided_) return apply_first_part(gradients, given);
@@ -154,12 +164,19 @@ class GraphBackward final : public autograd::Node {
     return made;
   }
 
+  /// Eager frees what the results at hand need, and others may go their own ways still.
   void release_variables() override {
     const std::lock_guard lock(mutex_);
+    for (size_t r = 0; r < run_for_.size(); ++r)
+      if (run_for_[r]) freed_.insert(r);
+    const auto is_still_due = [&](size_t r) { return !is_freed(r) && !freed_.contains(r); };
+    if (std::ranges::any_of(std::views::iota(size_t{0}, run_for_.size()), is_still_due)) return;
     const auto python = lock_python();
     for (auto* all : kept()) {
       for (Kept& each : *all) each.release();
     }
+    whole_.unchecked.clear();
+    apart_.unchecked.clear();
     findings_.reset();
   }
 
@@ -171,10 +188,10 @@ class GraphBackward final : public autograd::Node {
     void keep(std::span<const Slot> results) {
       const auto& differentiable = graph->results();
       for (const size_t index : graph->saved_results()) {
-        const bool is_output =
-            std::any_of(differentiable.begin(), differentiable.end(),
-                        [&](const auto& result) { return result.index == index; });
-        saved.emplace_back(results[index], is_output);
+        const auto own = std::ranges::find(differentiable, index, &GradientGraph::Result::index);
+        saved.emplace_back(results[index], own != differentiable.end());
+        saved_numbers.push_back(static_cast<size_t>(own - differentiable.begin()));
+        if (differentiable.size() > 1) unchecked.push_back(without_grad_fn(results[index]));
       }
       for (const size_t index : graph->unrepeatable_results())
         given.emplace_back(results[index], false);
@@ -190,6 +207,8 @@ class GraphBackward final : public autograd::Node {
 
     std::shared_ptr<GradientGraph> graph;
     std::vector<Kept> saved;
+    std::vector<size_t> saved_numbers;  ///< as which of the node's results they are kept
+    std::vector<Slot> unchecked;     ///< the saved values, where several results may be given alone
     std::vector<Kept> given;         ///< what can't be computed again, then the cuts
     std::vector<Kept> results_kept;  ///< those of the node itself
     std::vector<Kept> checked;       ///< those that eager keeps
@@ -263,7 +282,7 @@ class GraphBackward final : public autograd::Node {
     if (const auto level = batch_level(gradients))
       return apply_batched(way, gradients, given, *level);
     return !c10::GradMode::is_enabled()         ? run_backward(way, gradients, given)
-           : way.graph->recomputed() != nullptr ? apply_differentiably(way, gradients)
+           : way.graph->recomputed() != nullptr ? apply_differentiably(way, gradients, given)
                                                 : apply_once(way, gradients, given);
   }
 
@@ -291,7 +310,7 @@ class GraphBackward final : public autograd::Node {
     const auto* first = at::maybeGetBatchedImpl(*std::ranges::find_if(
         gradients, [](const auto& each) { return at::isBatchedTensor(each); }));
     const int64_t count = first->value().size(first->bdims().front().dim());
-    std::vector<std::vector<at::Tensor>> by_target(target_count(way));
+    std::vector<std::vector<at::Tensor>> by_target(wanted_.size());
     for (int64_t number = 0; number < count; ++number) {
       variable_list own;
       for (const at::Tensor& gradient : gradients) own.push_back(sample(gradient, number));
@@ -306,10 +325,21 @@ class GraphBackward final : public autograd::Node {
     return stacked;
   }
 
+  /// Whether backward() has run through anything that the gradient of the result needs, too.
+  bool is_freed(size_t result) const {
+    return std::ranges::any_of(
+        freed_, [&](size_t other) { return whole_.graph->shares_saved(result, other); });
+  }
+
+  void check_not_freed(const std::vector<bool>& given) const {
+    for (size_t r = 0; r < given.size(); ++r)
+      TORCH_CHECK(!given[r] || !is_freed(r), autograd::ERR_BACKWARD_TWICE);
+  }
+
   /// Raises if a result was changed that eager's gradient keeps.
   void check_kept(const Way& way, const std::vector<bool>& given) {
     for (size_t i = 0; i < way.checked.size(); ++i)
-      if (given[way.checked_numbers[i]]) way.checked[i].get(getptr());
+      if (given[way.checked_numbers[i]]) way.checked[i].get(node_of(way.checked_numbers[i]));
   }
 
   /// With create_graph, and of batched gradients, everything is computed here, and the other nodes
@@ -365,9 +395,25 @@ class GraphBackward final : public autograd::Node {
     return lock;
   }
 
+  /// The grad_fn that the program's result has, by which messages name it.
+  NodePointer<autograd::Node> node_of(size_t result) {
+    const auto found = named_.find(result);
+    const auto named = found == named_.end() ? nullptr : found->second.lock();
+    return named ? named : getptr();
+  }
+
   std::vector<Slot> unpacked(const std::vector<Kept>& all) {
     std::vector<Slot> slots;
     for (const Kept& each : all) slots.push_back(each.get(getptr()));
+    return slots;
+  }
+
+  /// What only gradients need that do not come may have been changed, as in eager.
+  std::vector<Slot> unpacked(const Way& way, const std::vector<bool>& uses) {
+    if (way.unchecked.empty()) return unpacked(way.saved);
+    std::vector<Slot> slots;
+    for (size_t i = 0; i < way.saved.size(); ++i)
+      slots.push_back(uses[i] ? way.saved[i].get(node_of(way.saved_numbers[i])) : way.unchecked[i]);
     return slots;
   }
 
@@ -375,10 +421,9 @@ class GraphBackward final : public autograd::Node {
   void add_results(const Way& way, std::vector<Slot>& slots) {
     for (size_t i = 0; i < way.results_kept.size(); ++i) {
       const size_t number = way.graph->kept_results()[i];
-      const auto found = named_.find(number);
-      const auto named = found == named_.end() ? nullptr : found->second.lock();
+      const auto named = node_of(number);
       at::Tensor result = tensor_of(way.results_kept[i].get(getptr())).detach();
-      autograd::impl::set_gradient_edge(result, named ? Edge(named, 0) : Edge(getptr(), number));
+      autograd::impl::set_gradient_edge(result, Edge(named, named == getptr() ? number : 0));
       slots.push_back(slot_of(result));
     }
   }
@@ -406,10 +451,11 @@ class GraphBackward final : public autograd::Node {
 
   variable_list run_backward(const Way& way, const variable_list& gradients,
                              const std::vector<bool>& given) {
-    std::vector<Slot> inputs = unpacked(way.saved);
+    const GradientGraph::Backward& backward = way.graph->backward(given);
+    execute::Program& program = *backward.program;
+    std::vector<Slot> inputs = unpacked(way, backward.uses);
     add(inputs, gradients);
-    const auto [program, is_told] = way.graph->backward(given);
-    if (is_told)
+    if (backward.is_told)
       for (const bool comes : given) inputs.push_back(slot_of(at::scalar_tensor(comes, at::kBool)));
     std::vector<Slot> results(program.graph().results().size());
     run(program, inputs, {}, results);
@@ -418,12 +464,17 @@ class GraphBackward final : public autograd::Node {
 
   /// create_graph: computes everything again from the inputs, as a function of them and of the
   /// incoming gradients that has an autograd node of its own.
-  variable_list apply_differentiably(const Way& way, const variable_list& gradients) {
-    unpacked(way.saved);  // raises what eager raises if they were changed or freed
+  variable_list apply_differentiably(const Way& way, const variable_list& gradients,
+                                     const std::vector<bool>& given) {
+    // Raises what eager raises if they were changed or freed.
+    if (way.unchecked.empty())
+      unpacked(way.saved);
+    else
+      unpacked(way, way.graph->backward(given).uses);
     unpacked(read_);
     std::vector<Slot> inputs = unpacked(inputs_);
-    const std::vector<Slot> given = unpacked(way.given);
-    inputs.insert(inputs.end(), given.begin(), given.end());
+    const std::vector<Slot> cuts = unpacked(way.given);
+    inputs.insert(inputs.end(), cuts.begin(), cuts.end());
     add_results(way, inputs);
     add(inputs, gradients);
     const std::shared_ptr<GradientGraph> again(way.graph, way.graph->recomputed());
@@ -469,6 +520,8 @@ class GraphBackward final : public autograd::Node {
   std::vector<NodePointer<BucketBackward>> chain_;           ///< until they have what they keep
   std::map<size_t, WeakNodePointer<autograd::Node>> named_;  ///< by result
   std::mutex mutex_;
+  std::vector<bool> run_for_;  ///< to which results a gradient came in the last run
+  std::set<size_t> freed_;     ///< those whose backward() has run
   std::vector<Kept> read_, inputs_, cells_;
   std::shared_ptr<execute::Findings> findings_;  ///< with the tensors in `read_`
   std::vector<std::string> cell_names_;

@@ -2,6 +2,7 @@
 #include "torch/gradient_graph.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "execute/code/schedule.h"
@@ -13,6 +14,7 @@
 #include "ops/list.h"
 #include "ops/promotion.h"
 #include "ops/python.h"
+#include "passes/batching/recursion.h"
 #include "passes/cleanup/common_subexpressions.h"
 #include "passes/gradient/absent_gradients.h"
 #include "passes/gradient/differentiate.h"
@@ -21,6 +23,9 @@
 #include "passes/gradient/split_gradient.h"
 #include "passes/lowering/decompose.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/reach/gradient_edges.h"
+#include "passes/reach/reachability.h"
+#include "passes/structure/captures.h"
 #include "passes/structure/copied.h"
 #include "passes/structure/replace_uses.h"
 #include "torch/aten_library.h"
@@ -134,6 +139,7 @@ GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vect
   passes::SplitGradient split = passes::split_gradient(graph_, indices, inputs_, cells_, cuts_);
   ends_ = passes::cut_gradients(graph_, cuts_);
   find_reach();
+  find_shared_saved();
   find_kept_results();
   find_leaves(split.forward, split.saved_count);
   // A value that is saved and also a result, or saved twice, leaves the forward run once.
@@ -156,6 +162,60 @@ void GradientGraph::find_reach() {
   for (const Result& result : results_) {
     Value* from = graph_.results()[result.index];
     reaches_.push_back(passes::reachable(std::span(&from, 1), targets));
+  }
+}
+
+namespace {
+
+/// Which values gradients go on from to one of the targets.
+class Leading {
+ public:
+  explicit Leading(const std::vector<Value*>& targets) {
+    for (const Value* target : targets) leads_[target] = true;
+  }
+
+  bool operator()(const Value& value) {
+    const auto [known, is_new] = leads_.try_emplace(&value, false);
+    const Node* const node = value.definition;
+    if (!is_new || node == nullptr || !passes::passes_gradient(*node)) return known->second;
+    const bool found = !node->blocks.empty() ||
+                       std::ranges::any_of(passes::operands(*node),
+                                           [&](const Value* operand) { return (*this)(*operand); });
+    return leads_[&value] = found;
+  }
+
+ private:
+  std::unordered_map<const Value*, bool> leads_;
+};
+
+}  // namespace
+
+void GradientGraph::find_shared_saved() {
+  std::vector<Value*> targets = differentiable_values(graph_, inputs_, cells_);
+  targets.insert(targets.end(), ends_.begin(), ends_.end());
+  Leading leads(targets);
+  std::vector<std::set<const Node*>> saving;
+  std::vector<bool> raises;  // a second backward() of the result, whatever branches and loops keep
+  for (const Result& result : results_) {
+    Value* from = graph_.results()[result.index];
+    saving.emplace_back();
+    raises.push_back(false);
+    for (const Value* each : passes::reached_from(std::span(&from, 1), passes::Paths::any)) {
+      const Node* const node = each->definition;
+      if (node == nullptr || !passes::passes_gradient(*node)) continue;
+      const graph::Saves saves = graph::saves_of(*node->op);
+      if (saves == graph::Saves::nothing || !leads(*each)) continue;
+      saving.back().insert(node);
+      raises.back() = raises.back() || (node->blocks.empty() && saves != graph::Saves::unstated);
+    }
+  }
+  for (size_t r = 0; r < saving.size(); ++r) {
+    shares_saved_.emplace_back();
+    for (size_t other = 0; other < saving.size(); ++other)
+      shares_saved_[r].push_back(r == other ? raises[r]
+                                            : std::ranges::any_of(saving[r], [&](const Node* node) {
+                                                return saving[other].contains(node);
+                                              }));
   }
 }
 
@@ -224,20 +284,34 @@ void GradientGraph::return_unrepeatable() {
   }
 }
 
-GradientGraph::Backward GradientGraph::backward(const std::vector<bool>& given) {
+const GradientGraph::Backward& GradientGraph::backward(const std::vector<bool>& given) {
   const std::lock_guard lock(mutex_);
   const ops::DefaultDtype scope(default_dtype_);
   const bool is_whole = std::ranges::find(given, false) == given.end();
   if (!is_whole && !backward_.contains(given) && backward_.size() > kMostBackwardRuns) {
-    if (!told_backward_)
-      told_backward_ =
-          compiled(passes::with_absence_at_run_time(*backward_graph_, results_.size()), nullptr);
-    return {*told_backward_, true};
+    if (!told_backward_.program)
+      told_backward_ = compiled_backward(
+          passes::with_absence_at_run_time(*backward_graph_, results_.size()), true);
+    return told_backward_;
   }
-  std::unique_ptr<execute::Program>& program = backward_[given];
-  if (!program)
-    program = compiled(passes::without_absent_gradients(*backward_graph_, given), nullptr);
-  return {*program, false};
+  Backward& made = backward_[given];
+  if (!made.program)
+    made = compiled_backward(passes::without_absent_gradients(*backward_graph_, given), false);
+  return made;
+}
+
+GradientGraph::Backward GradientGraph::compiled_backward(Graph graph, bool is_told) const {
+  Backward made{compiled(std::move(graph), nullptr), {}, is_told};
+  std::unordered_set<const Value*> used;
+  const Graph& of = made.program->graph();
+  used.insert(of.results().begin(), of.results().end());
+  graph::for_each_node(of.body(), [&](const graph::Node& node) {
+    used.insert(node.inputs.begin(), node.inputs.end());
+    for (const auto& block : node.blocks) used.insert(block->results.begin(), block->results.end());
+  });
+  for (const Value* input : of.inputs().first(saved_results_.size()))
+    made.uses.push_back(used.contains(input));
+  return made;
 }
 
 /// What backward saves may be a leaf itself.

@@ -79,6 +79,10 @@ class GradientGraph {
   /// cut `target`, counted as backward() gives their gradients.
   bool reaches(size_t result, size_t target) const { return reaches_[result][target]; }
 
+  /// Whether the gradients of the two differentiable results go through a node for which eager
+  /// saves anything: what one backward() frees, the other's needs.
+  bool shares_saved(size_t result, size_t other) const { return shares_saved_[result][other]; }
+
   /// A result that eager's gradient keeps: written before backward() comes, it makes that raise.
   struct Checked {
     size_t result = 0;  ///< among `results()`
@@ -88,13 +92,15 @@ class GradientGraph {
   const std::vector<Checked>& checked_results() const { return checked_results_; }
 
   struct Backward {
-    execute::Program& program;
-    bool is_told;  ///< behind all else it takes a b1[] for each result: whether its gradient comes
+    std::unique_ptr<execute::Program> program;
+    std::vector<bool> uses;  ///< which of the saved values
+    bool is_told =
+        false;  ///< behind all else it takes a b1[] for each result: whether its gradient comes
   };
   /// Takes the saved values, then one gradient for each differentiable result; gives the gradients
   /// of the differentiable inputs, then cells, then cuts.
   /// `given`: to which results a gradient comes; the others' are not looked at.
-  Backward backward(const std::vector<bool>& given);
+  const Backward& backward(const std::vector<bool>& given);
 
   /// Divides the backward run (passes/gradient/divide_backward.h) as it is asked for first.
   /// `order`: in which eager completes the gradients; `leaves`: which of them are accumulated;
@@ -126,10 +132,12 @@ class GradientGraph {
   void find_unrepeatable();
   void return_unrepeatable();
   void find_reach();
+  void find_shared_saved();
   void find_kept_results();
   void find_checked_results();
   void find_leaves(const graph::Graph& forward, size_t saved_count);
   graph::Graph gradients_of_inputs() const;
+  Backward compiled_backward(graph::Graph graph, bool is_told) const;
   static graph::Graph with_kept_results(const graph::Graph& gradients, size_t count);
 
   graph::Graph graph_;  ///< decomposed
@@ -153,10 +161,11 @@ class GradientGraph {
   std::unique_ptr<graph::Graph> forward_, backward_graph_;
   size_t result_count_ = 0;
   std::vector<size_t> saved_results_;
-  std::vector<std::vector<bool>> reaches_;  ///< by result, by target
+  std::vector<std::vector<bool>> reaches_;       ///< by result, by target
+  std::vector<std::vector<bool>> shares_saved_;  ///< by results
   std::mutex mutex_;
-  std::map<std::vector<bool>, std::unique_ptr<execute::Program>> backward_;  ///< by what is given
-  std::unique_ptr<execute::Program> told_backward_;
+  std::map<std::vector<bool>, Backward> backward_;  ///< by what is given
+  Backward told_backward_;
   std::unique_ptr<execute::Program> program_;
   /// For each input of the backward run the target whose memory it is.
   std::vector<std::optional<size_t>> leaf_of_input_;

@@ -440,8 +440,12 @@ graph::Node* reshaped_as_in_eager(Interpreter& interpreter, OperatorCall& call, 
   if (needs_view(op) && reshaping == Reshaping::unknown) return nullptr;
   if (needs_view(op))
     interpreter.refuse(ReasonCode::would_raise, "RuntimeError: the strides allow no such view");
-  if (reshaping == Reshaping::unknown || &op == &op::contiguous) return node;
+  if (reshaping == Reshaping::unknown || &op == &op::contiguous) {
+    node->attributes.set("_may_copy", true);
+    return node;
+  }
   call.operands[0] = op::contiguous(interpreter.builder(), {call.operands[0]});
+  call.operands[0]->definition->attributes.set("_may_copy", true);
   return interpreter.builder().append(op, call.operands, node->attributes);
 }
 

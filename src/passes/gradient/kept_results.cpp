@@ -34,6 +34,9 @@ class KeptResults {
     if (node->op == &op::if_) return of_branch(*node, value.index);
     if (node->op == &op::while_) return of_loop(*node, value.index);
     if (!node->blocks.empty() || node->op == &op::detach) return {.known = false};
+    // Whether eager raises is not known of what may be a copy; it must not raise where eager
+    // doesn't.
+    if (node->attributes.get_or<bool>("_may_copy", false)) return {.known = false};
     const bool shares_memory = node->attributes.get_or<bool>("_shares_memory", false);
     if (node->op->is(graph::Trait::view) || shares_memory) return of(*node->inputs[0]);
     return {.known = keeps_result(*node, value.index)};
