@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import stat
 import sys
 import threading
 import traceback
@@ -24,19 +25,35 @@ def attempt(what: str, step: Callable[[], None]) -> None:
 
 def why_not(file: Path, *, is_folder: bool = False) -> str | None:
     """Why a file, or files in a folder that may be made yet, could not be written now; None: they could."""
+    try:
+        return _why_not(file, is_folder)
+    except OSError as error:  # a name that is too long, a folder that may not be searched
+        return error.strerror or str(error)
+
+
+def _why_not(file: Path, is_folder: bool) -> str | None:
+    mode = _mode(file)
     if is_folder:
-        folder = next(each for each in [file, *file.parents] if each.exists())
-    elif file.is_dir():
+        folder = next(each for each in [file, *file.parents] if _mode(each))
+    elif stat.S_ISDIR(mode):
         return os.strerror(errno.EISDIR)
-    elif file.exists():
+    elif mode:
         return None if os.access(file, os.W_OK) else os.strerror(errno.EACCES)
     else:
         folder = file.parent
-    if not folder.exists():
+    if not (mode := _mode(folder)):
         return os.strerror(errno.ENOENT)
-    if not folder.is_dir():
+    if not stat.S_ISDIR(mode):
         return os.strerror(errno.ENOTDIR)
     return None if os.access(folder, os.W_OK | os.X_OK) else os.strerror(errno.EACCES)
+
+
+def _mode(path: Path) -> int:
+    """Of what is there; 0 if nothing is."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
 
 
 def flush_stdout() -> None:

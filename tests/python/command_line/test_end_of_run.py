@@ -232,6 +232,19 @@ def test_permissions(tmp_path: Path) -> None:
     assert at_end.why_not(tmp_path / "new") == "Permission denied"
 
 
+def test_a_name_that_is_too_long(tmp_path: Path) -> None:
+    for is_folder in (False, True):
+        assert at_end.why_not(tmp_path / ("n" * 300), is_folder=is_folder) == "File name too long"
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_searched(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(0o600)
+    for is_folder in (False, True):
+        why = at_end.why_not(tmp_path / "closed" / "r.html", is_folder=is_folder)
+        assert why == "Permission denied"
+
+
 # --- processes ------------------------------------------------------------------------------------
 
 SPAWN = (
