@@ -20,11 +20,23 @@ def compile_source(source: bytes, file: str) -> types.CodeType:
         return script.compile_script(source, file)
     except SyntaxError as error:
         raise error.with_traceback(None) from None
+    except RecursionError:
+        return _left_alone(source, file)
     except Exception as error:
         internal_error(f"{file} could not be rewritten", error, "It runs eagerly.")
         return compile(source, file, "exec", dont_inherit=True)
     finally:
         _core.spend(1e3 * (time.thread_time() - start))
+
+
+def _left_alone(source: bytes, file: str) -> types.CodeType:
+    """The plain code of a text whose tree is too deep: Python compiles deeper ones from the text itself."""
+    try:
+        code = compile(source, file, "exec", dont_inherit=True)
+    except RecursionError as error:
+        raise error.with_traceback(None) from None
+    script.leave_alone(file)
+    return code
 
 
 class _RewritingLoader(importlib.machinery.SourceFileLoader):

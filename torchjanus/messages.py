@@ -4,6 +4,7 @@ import contextlib
 import sys
 
 _reported: set[str] = set()
+left_alone: list[tuple[str, str]] = []  # files that run imperatively: why, and what to try
 
 
 def tell(text: str) -> None:
@@ -24,6 +25,13 @@ def tell(text: str) -> None:
         line = f"{text}\n".encode(stderr.encoding, stderr.errors or "strict")
         with open(stderr.fileno(), "wb", closefd=False) as own:
             own.write(line)
+
+
+def leave_alone(file: str, why: str, remedy: str) -> None:
+    """Says that code of the program runs imperatively. Reports without graphs repeat it."""
+    sentence = f"{file} runs imperatively: {why}"
+    left_alone.append((sentence, remedy))
+    tell(f"torchjanus: {sentence}")
 
 
 def internal_error(what: str, error: BaseException, instead: str = "") -> None:

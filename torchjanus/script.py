@@ -11,8 +11,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 
-from . import _core
-from .messages import internal_error
+from . import _core, messages
 from .regions import (
     FUNCTIONS,
     LOOPS,
@@ -57,9 +56,18 @@ def compile_tree(
     try:
         with _collector_paused():
             return _with_regions(tree, file, compiled, original)
-    except Exception as error:
-        internal_error(f"{file} could not be rewritten", error, "It runs eagerly.")
+    except RecursionError:
+        leave_alone(file)
         return original
+    except Exception as error:
+        messages.internal_error(f"{file} could not be rewritten", error, "It runs eagerly.")
+        return original
+
+
+def leave_alone(file: str) -> None:
+    """A file stays as it is if its tree is deeper than Python's stack."""
+    why = "an expression in it is nested too deeply"
+    messages.leave_alone(file, why, "assign parts of the expression to variables")
 
 
 @contextlib.contextmanager

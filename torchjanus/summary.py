@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import _core, co_execution, reasons, totals
+from . import _core, co_execution, messages, reasons, totals
 from .snapshots import (
     Snapshot,
     cuts,
@@ -266,6 +266,8 @@ def why_nothing(
             f"{bypassed} of {calls} calls were left alone: {names[0]}",
             reasons.remedy("mode_active"),
         )
+    elif not snapshots and messages.left_alone:
+        yield from messages.left_alone
     elif not snapshots:
         yield (
             "no loop or function with backward() or an evaluation was found in the program's own files",
