@@ -80,10 +80,19 @@ def _run(body: Any, *arguments: Any) -> None:
 
 
 def show(error: BaseException, is_own: Callable[[types.CodeType], bool]) -> None:
-    """Tells of an uncaught exception, without the frames of torchjanus that it left last."""
+    """Tells of an uncaught exception, without the frames of torchjanus that it left last.
+
+    A SyntaxError comes from where torchjanus compiles a module: without those frames, too.
+    """
     traceback = error.__traceback__
     while traceback is not None and is_own(traceback.tb_frame.f_code):
         traceback = traceback.tb_next
+    frame = traceback if isinstance(error, SyntaxError) else None
+    while frame is not None and frame.tb_next is not None:
+        if is_own(frame.tb_next.tb_frame.f_code):
+            frame.tb_next = frame.tb_next.tb_next
+        else:
+            frame = frame.tb_next
     sys.excepthook(type(error), error.with_traceback(traceback), traceback)
 
 

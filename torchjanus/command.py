@@ -2,17 +2,21 @@
 says what a reason means."""
 
 import argparse
+import builtins
 import contextlib
 import functools
 import importlib.machinery
 import importlib.util
+import marshal
 import os
+import runpy
 import shutil
 import sys
 import tempfile
 import time
+import traceback
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,18 +29,21 @@ from . import (
     event_files,
     importing,
     messages,
+    outputs,
     ranks,
     source_text,
     spawned,
     text_report,
     timeline,
 )
+from .program import Program
 from .snapshots import Snapshot
 
 if TYPE_CHECKING:
     from . import data_parallel, live
 
 _INTERRUPTED = -1  # by Ctrl-C: no exit code
+_HEADER_OF_BYTE_CODE = 16  # bytes of a .pyc file
 
 
 def _start_data_parallel(options: argparse.Namespace) -> "data_parallel.DataParallel | None":
@@ -81,14 +88,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.tensorboard is not None and (why_not := event_files.why_not()) is not None:
         print(f"torchjanus: {why_not}", file=sys.stderr)
         return 2
-    if problems := list(_not_writable(options)):
+    program = Program(
+        options.script,
+        options.arguments,
+        is_module=options.module,
+        is_own_process=arguments is None,
+    )
+    if problems := list(outputs.problems(options, program.file)) or list(program.read()):
         print("\n".join(problems), file=sys.stderr)
         return 2
     parallel = _start_data_parallel(options)  # first: it may start Python once more
-    ending = _Ending(options)
+    ending = _Ending(options, program)
     try:
         with parallel or contextlib.nullcontext():
-            code = _run(options.script, options.arguments, ending.stats, is_module=options.module)
+            code = _run(program, ending.stats)
             if parallel:
                 parallel.exit_code = code
     finally:
@@ -98,20 +111,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _not_writable(options: argparse.Namespace) -> Iterator[str]:
-    """Why files that are asked for can't be written: told before the program runs, not hours later."""
-    files = [(each, False) for each in (options.stats, options.report, options.trace)]
-    for file, is_folder in (*files, (options.tensorboard, True)):
-        why = file and at_end.why_not(ranks.own_file(file).absolute(), is_folder=is_folder)
-        if why:
-            yield f"torchjanus: can't write {file}: {why}"
-
-
 class _Ending:
     """What is written when the program has run; what has to be known before it runs."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.options, self.title = options, Path(options.script).name
+    def __init__(self, options: argparse.Namespace, program: Program) -> None:
+        self.options, self.program, self.title = options, program, Path(options.script).name
         self.process, self.start = os.getpid(), time.perf_counter()
         self.stats: Path | None = options.stats and ranks.own_file(options.stats)
         self.folder: str | None = None
@@ -142,16 +146,19 @@ class _Ending:
         return outputs
 
     def write(self, parallel: "data_parallel.DataParallel | None") -> None:
-        """Files first. A forked process leaves by here, too: of it there are counters only."""
-        is_first = os.getpid() == self.process
-        for file, write in self.outputs.items() if is_first else ():
+        """Files first. A forked process leaves by here, too: of it there are counters only.
+
+        Where nothing ran, nothing is written: files keep what an earlier run found out.
+        """
+        has_begun, is_first = self.program.has_begun, os.getpid() == self.process
+        for file, write in self.outputs.items() if has_begun and is_first else ():
             at_end.attempt(str(file), write)
-        if self.counters is not None:
+        if self.counters is not None and has_begun:
             self.counters.write()
         if self.view is not None:
             at_end.flush_stdout()
             at_end.attempt("the live view", self.view.stop)
-        if self.options.explain and is_first:
+        if self.options.explain and has_begun and is_first:
             at_end.flush_stdout()
             at_end.attempt("the report", functools.partial(self._explain, parallel))
         if self.folder is not None and is_first:
@@ -166,7 +173,8 @@ class _Ending:
         details, processes = _core.all_details(), self._children()
         seconds = time.perf_counter() - self.start
         summary = text_report.summary_of(details, seconds, processes)
-        program = source_text.first_remembered()
+        own = self.program.file
+        program = source_text.printable(str(own)) if own else source_text.first_remembered()
         page.write(file, details, self.title, summary, program=program, children=processes)
 
     def _explain(self, parallel: "data_parallel.DataParallel | None") -> None:
@@ -184,63 +192,72 @@ def _live(options: argparse.Namespace) -> "live.View | None":
     return live.begin(Path(options.script).name)
 
 
-def _run(name: str, arguments: Sequence[str], stats: Path | None, *, is_module: bool) -> int:
-    """Runs a script or module as `__main__`, as python itself would; returns the exit code.
+def _run(program: Program, stats: Path | None) -> int:
+    """Runs it as `__main__`, as python itself would; returns the exit code.
 
     `stats`: where its counters will be written, for the processes that it spawns.
     """
-    if is_module:
-        sys.path.insert(0, os.getcwd())
-        spec = importlib.util.find_spec(name)
-        missing = name
-        if spec is not None and spec.submodule_search_locations is not None:
-            spec = importlib.util.find_spec(f"{name}.__main__")
-            missing = f"{name}.__main__; {name!r} is a package and cannot be directly executed"
-        if spec is None or spec.origin is None:
-            print(f"torchjanus: No module named {missing}", file=sys.stderr)
-            return 1
-        path = Path(spec.origin)
-    else:
-        spec, path = None, Path(name)
-        if path.is_dir():
-            path = path / "__main__.py"
-        sys.path.insert(0, str(path.resolve().parent))
-    try:
-        source = path.read_bytes()
-    except OSError as error:
-        print(
-            f"torchjanus: can't open file '{os.path.abspath(path)}': "
-            f"[Errno {error.errno}] {error.strerror}",
-            file=sys.stderr,
-        )
-        return 2
-    file = _absolute(path)
-    # The program of `-m pytest` is what lies where it is started, as `python -m` imports it from there.
-    started = [Path.cwd().resolve()] if is_module else []
-    spawned.convert_from_here([path.resolve().parent, *started], stats)
-    spawned.recall(path)
-    sys.argv = [name if spec is None else file, *arguments]
-    module = types.ModuleType("__main__")
-    module.__dict__.update(__file__=file, __spec__=spec, __cached__=None)
+    spawned.convert_from_here(program.folders, stats, program.mains)
+    spawned.recall(program.file or Path(program.name))
+    program.enter()
+    main = types.ModuleType("__main__")
     if sys.version_info < (3, 14):  # since then a module has them once they are read
-        module.__annotations__ = {}
-    module.__loader__ = importlib.machinery.SourceFileLoader("__main__", file)
-    if spec is not None:
-        module.__loader__ = spec.loader
-        module.__package__ = spec.parent
-    sys.modules["__main__"] = module
-    return _execute(source, file, module)
+        main.__annotations__ = {}
+    main.__dict__["__builtins__"] = builtins  # `exec` would give it the module's dictionary
+    main.__loader__ = importlib.machinery.BuiltinImporter
+    sys.modules["__main__"] = main
+    if program.source is None:
+        return _execute(lambda: _run_by_runpy(program))
+    return _execute(lambda: _run_file(program, main))
 
 
-def _absolute(path: Path) -> str:
-    """The path as python names a script in `__file__` and tracebacks: absolute, links not followed."""
-    return str(Path.cwd() / path)
+def _run_file(program: Program, main: types.ModuleType) -> None:
+    source, file = program.source, program.path
+    assert source is not None
+    main.__dict__.update(__file__=file, __cached__=None)
+    has_magic = source.startswith(importlib.util.MAGIC_NUMBER)
+    if has_magic or file.endswith(".pyc"):
+        if not has_magic:
+            raise RuntimeError("Bad magic number in .pyc file")
+        _leave_alone(program, "it is byte code")
+        code = marshal.loads(source[_HEADER_OF_BYTE_CODE:])
+        main.__loader__ = importlib.machinery.SourcelessFileLoader("__main__", file)
+    else:
+        code = importing.compile_source(source, file)
+        main.__loader__ = importlib.machinery.SourceFileLoader("__main__", file)
+    program.has_begun = True
+    exec(code, main.__dict__)
 
 
-def _execute(source: bytes, file: str, module: types.ModuleType) -> int:
-    """Compiles and runs, threads included; an uncaught exception is shown without torchjanus's own frames."""
+def _run_by_runpy(program: Program) -> None:
+    """As Python runs modules, folders and archives; they are converted because they are imported."""
+    if program.is_archive:
+        _leave_alone(program, "it is an archive")
+    program.has_begun = True  # packages around a module run first
     try:
-        exec(importing.compile_source(source, file), module.__dict__)
+        if program.is_module:
+            runpy._run_module_as_main(program.name)  # type: ignore[attr-defined]
+        else:
+            runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
+    except (SystemExit, SyntaxError) as error:
+        program.has_begun = _is_of_program(error)
+        raise
+
+
+def _is_of_program(error: BaseException) -> bool:
+    """Whether the program raised it, not runpy, which did not find the program or could not compile it."""
+    runs = runpy._run_code.__code__  # type: ignore[attr-defined]
+    return any(frame.f_code is runs for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+def _leave_alone(program: Program, why: str) -> None:
+    messages.leave_alone(program.name, why, "run the source files themselves")
+
+
+def _execute(body: Callable[[], object]) -> int:
+    """Runs it, threads included; an uncaught exception is shown without torchjanus's own frames."""
+    try:
+        body()
     except SystemExit as error:
         if error.code is None or isinstance(error.code, int):
             raise

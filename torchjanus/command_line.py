@@ -3,6 +3,7 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from . import __version__, reasons
 
@@ -24,8 +25,13 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_data_parallel(run)
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
-    run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
-    run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
+    run.add_argument(
+        "script",
+        metavar="SCRIPT",
+        nargs=argparse.PARSER,
+        action=_StoreProgram,
+        help="the script (or, with -m, the module), and behind it its arguments",
+    )
     explain = commands.add_parser("explain", help="say what the code of a reason means")
     explain.add_argument(
         "code",
@@ -34,6 +40,22 @@ def parser() -> argparse.ArgumentParser:
         help="as in reports, heap_write; without it all are listed",
     )
     return whole
+
+
+class _StoreProgram(argparse.Action):
+    """Takes SCRIPT and all that follows: argparse would keep a `--` among the script's arguments to itself."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option: str | None = None,
+    ) -> None:
+        words = values[1:] if values[0] == "--" else values
+        if not words:
+            parser.error("the following arguments are required: SCRIPT")
+        namespace.script, namespace.arguments = words[0], words[1:]
 
 
 def _add_reports(run: argparse.ArgumentParser) -> None:

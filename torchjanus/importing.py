@@ -5,7 +5,7 @@ import importlib.machinery
 import sys
 import time
 import types
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from . import _core, installed, script, source_text
@@ -50,8 +50,8 @@ class _RewritingLoader(importlib.machinery.SourceFileLoader):
 class _UserFileFinder(importlib.abc.MetaPathFinder):
     """Finds the modules that lie below the program's folders and are not installed packages."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self.folders = folders
+    def __init__(self, folders: Sequence[Path], mains: Collection[str]) -> None:
+        self.folders, self.mains = folders, mains
         self.installed = {Path(each).resolve() for each in installed.ALL}
         self.installed.add(Path(__file__).resolve().parent)
 
@@ -64,14 +64,22 @@ class _UserFileFinder(importlib.abc.MetaPathFinder):
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is None or type(spec.loader) is not importlib.machinery.SourceFileLoader:
             return None
-        parents = Path(spec.loader.path).resolve().parents
-        is_programs = any(folder in parents for folder in self.folders)
-        if not is_programs or any(place in parents for place in self.installed):
+        is_main = fullname in self.mains and spec.submodule_search_locations is None
+        if not is_main and not self._is_of_program(spec.loader.path):
             return None
         spec.loader = _RewritingLoader(fullname, spec.loader.path)
         return spec
 
+    def _is_of_program(self, file: str) -> bool:
+        parents = Path(file).resolve().parents
+        return any(folder in parents for folder in self.folders) and not any(
+            place in parents for place in self.installed
+        )
 
-def install_hook(folders: Sequence[Path]) -> None:
-    """From now on, modules below the folders are imported with their regions, if they are not installed packages."""
-    sys.meta_path.insert(0, _UserFileFinder(folders))
+
+def install_hook(folders: Sequence[Path], mains: Collection[str] = ()) -> None:
+    """From now on, modules below the folders are imported with their regions, if they are not installed packages.
+
+    `mains`: the modules of these names are, wherever they lie.
+    """
+    sys.meta_path.insert(0, _UserFileFinder(folders, mains))

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,17 @@ _LONGEST = 100_000  # bytes; a command line may hold 128 KiB in one word
 _CWD, _USER, _BEFORE = 4, slice(17, 20), 21  # places among the arguments of fork_exec
 
 
-def convert_from_here(folders: Sequence[Path], stats: Path | None) -> None:
+def convert_from_here(
+    folders: Sequence[Path], stats: Path | None, mains: Collection[str] = ()
+) -> None:
     """Converts what this process imports from now on, and the Python processes that it starts.
 
     Args:
         folders: Modules below them are the program's own, if they are not installed packages.
         stats: Where the program's counters go, if they are wanted; a process writes `stats.<its number>`.
+        mains: Names by which the program itself is imported, if it is: it may be an installed package.
     """
-    importing.install_hook(folders)
+    importing.install_hook(folders, mains)
     _core.open_conversion_account(1e3 * (time.process_time() - clock.began))
     _core.watch_for_entry_points()
     file = None if stats is None else str(stats.absolute())
