@@ -1,6 +1,8 @@
 """What the command line may hold, and `torchjanus explain`, which needs no compiled library."""
 
 import argparse
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -122,9 +124,18 @@ def explain(code: str | None) -> int:
     """Prints what is known of a code, or of all; 2 if there is no such code."""
     text = reasons.overview() if code is None else reasons.explained(code)
     if text is not None:
-        print(text)
-        return 0
+        return _print(text)
     near = reasons.near(code or "")
     hint = f"near: {', '.join(near)}" if near else "`torchjanus explain` lists all"
     print(f"torchjanus: there is no reason {code!r}; {hint}", file=sys.stderr)
     return 2
+
+
+def _print(text: str) -> int:
+    """To stdout. A reader that wants no more, `head`, ends the process without a word, as it ends other tools."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries again
+        return 128 + signal.SIGPIPE
+    return 0

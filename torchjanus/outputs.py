@@ -22,6 +22,12 @@ def problems(options: argparse.Namespace, program: Path | None) -> Iterator[str]
             yield f"torchjanus: {option} {file} and {other} {another} are the same file"
 
 
+def reports_asked_for(options: argparse.Namespace) -> str:
+    """The options that ask for a report, as they stand in a sentence."""
+    shown = [f"--{name}" for name in ("explain", "live") if getattr(options, name)]
+    return ", ".join([*shown, *(option for option, _ in _asked_for(options))])
+
+
 def _asked_for(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
     for name in ("stats", "report", "trace", "tensorboard"):
         file = getattr(options, name)

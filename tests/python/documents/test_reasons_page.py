@@ -71,7 +71,7 @@ def test_command_explains_a_code(written):
 
 def test_command_lists_all_codes():
     lines = explain().stdout.splitlines()
-    assert [line.split()[0] for line in lines] == list(ENTRIES)
+    assert [line.split()[0] for line in lines] == [*ENTRIES, "no_library"]
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,9 @@ def test_command_names_codes_near_an_unknown_one(written, near):
     done = explain(written)
     assert done.returncode == 2 and not done.stdout
     assert near in done.stderr, done.stderr
+
+
+def test_explain_ends_as_other_tools_where_nobody_reads_on():
+    command = f"{sys.executable} -m torchjanus explain guard_failed | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (141, "", "")

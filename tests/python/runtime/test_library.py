@@ -188,3 +188,18 @@ def test_data_parallel_is_refused_where_none_fits(package):
 def test_explain_needs_no_library(package):
     done = run(package, "-m", "torchjanus", "explain", "heap_wrote")
     assert done.returncode == 2 and "near: heap_write" in done.stderr
+    done = run(package, "-m", "torchjanus", "explain", "no_library")
+    assert done.returncode == 0 and done.stdout.startswith("[no_library] No compiled library fits")
+
+
+def test_reports_that_nobody_writes_are_told(package):
+    name = program(package, "print('ran')")
+    asked = ("--explain", "--stats", "s.json", "--tensorboard", "events")
+    done = run(package, "-m", "torchjanus", "run", *asked, name)
+    assert (done.returncode, done.stdout) == (0, "ran\n")
+    assert done.stderr.endswith(
+        "and torch, so nothing is written for --explain, --stats, --tensorboard\n"
+    )
+    done = run(package, "-m", "torchjanus", "run", "--report", "no/such/r.html", name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("can't write no/such/r.html: No such file or directory\n")
