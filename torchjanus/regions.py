@@ -11,7 +11,7 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -61,21 +61,34 @@ def _kinds(statement: ast.stmt, into_loops: bool) -> _Kinds:
     return known[into_loops]
 
 
-def copied(nodes: list[ast.stmt]) -> list[ast.stmt]:
-    """Copies of the statements, down to their names and constants."""
+_Tree = TypeVar("_Tree", bound=ast.AST)
+
+
+def copied(nodes: list[_Tree]) -> list[_Tree]:
+    """Copies of the trees, down to their names and constants. Not recursive: expressions may be deep."""
+    waiting: list[tuple[Any, Any, list[Any] | dict[str, Any]]] = []
 
     def copy_of(value: Any) -> Any:
+        made: Any
         if isinstance(value, list):
-            return [copy_of(each) for each in value]
-        if not isinstance(value, ast.AST):
+            made = list(value)
+            waiting.extend((index, each, made) for index, each in enumerate(value))
+        elif isinstance(value, ast.AST):
+            made, known = type(value).__new__(type(value)), vars(value)
+            inner = vars(made)
+            for name in value._attributes:
+                if name in known:
+                    inner[name] = known[name]
+            waiting.extend((name, known[name], inner) for name in value._fields if name in known)
+        else:
             return value
-        result = type(value).__new__(type(value))
-        for name in (*value._fields, *value._attributes):
-            if hasattr(value, name):
-                setattr(result, name, copy_of(getattr(value, name)))
-        return result
+        return made
 
-    return copy_of(nodes)  # type: ignore[no-any-return]
+    result = copy_of(nodes)
+    while waiting:
+        place, value, inner = waiting.pop()
+        inner[place] = copy_of(value)  # type: ignore[index, call-overload]
+    return result  # type: ignore[no-any-return]
 
 
 def can_be_region(body: Sequence[ast.stmt]) -> bool:

@@ -50,7 +50,7 @@ def compile_tree(
 ) -> types.CodeType:
     """The code that `compiled` makes of the tree, with regions; without them if that fails for a reason of our own.
 
-    Errors and warnings are those of the tree as it was written.
+    Errors and warnings are those of the tree as it was written. It stays as it is: IPython compiles trees twice.
     """
     original = compiled(tree)
     try:
@@ -89,12 +89,13 @@ def _with_regions(
     original: types.CodeType,
 ) -> types.CodeType:
     rewriter = _Rewriter(file)
-    rewriter.rewrite_module(tree)
+    (rewritten,) = copied([tree])
+    rewriter.rewrite_module(rewritten)
     if not (constants := rewriter.builder.constants):
         return original
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # "str object is not callable": placeholders
-        code = compiled(tree)
+        code = compiled(rewritten)
     code = _patch_constants(code, constants)
     _note_originals(code, original)
     return code

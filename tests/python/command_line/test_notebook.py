@@ -1,5 +1,6 @@
 """Cells of a notebook: functions and loops in them run as graphs, and what is defined anew counts at once."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -158,6 +159,47 @@ def test_scripts_run_from_a_cell(notebook: Notebook, tmp_path: Path) -> None:
     assert notebook.value("step.stats()['hits']") > 0
     last = notebook.value("values[-1]")
     assert notebook.value(EAGER) < last
+
+
+TIMED = """
+    for i in range(5):
+        with open(log, "a") as file: print(i, (w * i).tanh().sum().item(), file=file)
+"""
+
+
+@pytest.mark.parametrize(
+    "magic", ["", "%%timeit -n 2 -r 1", "%%timeit", "%%time", "%%prun -q", "%%capture out"]
+)
+def test_magics_that_compile_a_tree_again(notebook: Notebook, magic: str, tmp_path: Path) -> None:
+    notebook.cell("w = torch.ones(3, requires_grad=True)")
+    cell = "".join([f"{magic}\n" if magic else "", textwrap.dedent(TIMED).lstrip()])
+    if magic == "%%timeit":  # which finds out how often it has to run
+        cell = cell.replace("%%timeit", "%%timeit -r 1").replace("range(5)", "range(50)")
+    logged = []
+    for file in ("eager", "converted"):
+        notebook.cell(f"log = {str(tmp_path / file)!r}")
+        notebook.cell(cell)
+        logged.append((tmp_path / file).read_text().splitlines())
+        notebook.cell("%load_ext torchjanus")
+    rounds = 50 if magic == "%%timeit" else 5
+    assert len(logged[0]) >= rounds and logged[0][:rounds] == logged[1][:rounds]
+
+
+def test_one_line_magics_with_a_loop(notebook: Notebook) -> None:
+    notebook.cell("%load_ext torchjanus")
+    notebook.cell("w = torch.ones(3, requires_grad=True)")
+    for magic in ("%timeit -n 2 -r 1", "%time", "%prun -q"):
+        notebook.cell(f"{magic} for i in range(5): (w * i).sum().backward()")
+    assert notebook.value("w.grad.sum().item()") == 120
+
+
+def test_a_tree_that_is_compiled_stays_as_it_was(notebook: Notebook) -> None:
+    notebook.cell("%load_ext torchjanus")
+    tree = ast.parse(textwrap.dedent(LOOP + STEP))
+    before = ast.dump(tree, include_attributes=True)
+    for _ in range(2):
+        notebook.shell.compile(tree, "<cell>", "exec")
+        assert ast.dump(tree, include_attributes=True) == before
 
 
 WATCHED = """
