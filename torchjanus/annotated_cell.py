@@ -16,7 +16,7 @@ from . import _core, line_marks, text_report, totals
 from .convert import converted
 from .messages import internal_error
 from .snapshots import Snapshot, duration, has_tensor_work, key, number_of, was_called
-from .source_text import Sources
+from .source_text import Sources, divided
 from .summary import percent
 
 _MAGIC = "torchjanus"
@@ -198,7 +198,7 @@ def _numbered(text: str) -> list[str]:
     """The lines of a cell as Python numbers them: IPython leaves out empty ones before the first."""
     from IPython.core.inputtransformer2 import leading_empty_lines
 
-    return leading_empty_lines(text.splitlines())  # type: ignore[no-any-return, no-untyped-call]
+    return leading_empty_lines(divided(text))  # type: ignore[no-any-return, no-untyped-call]
 
 
 def _add(line: line_marks.Line, found: line_marks.Line) -> None:
@@ -219,6 +219,6 @@ class CellReport:
         return fragment.of_cell(self.lines, self.others, self.summary)
 
     def __repr__(self) -> str:
-        first, *rest = self.summary.splitlines()
+        first, *rest = divided(self.summary)
         marked = text_report.marked_lines(self.lines)
         return "\n".join([first, *(f"  {each}" for each in rest), "", *marked])

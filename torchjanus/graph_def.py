@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .source_text import Sources
+from .source_text import Sources, divided
 
 _VALUE = re.compile(r"%[^\s,(){}:=]+")
 _NODE = re.compile(r"(?:(?P<results>%[^=]*?) = )?(?P<op>[\w.]+)(?P<rest>.*)")
@@ -58,7 +58,7 @@ def as_graph_def(all_nodes: list[Node]) -> Any:
 
 class _Reader:
     def __init__(self, entry: dict[str, Any], scope: str, sources: Sources) -> None:
-        self.lines = entry["optimised"].splitlines()
+        self.lines = divided(entry["optimised"])
         operators = (entry["picture"] or {"operators": ()})["operators"]
         self.places = {line: (file, number) for line, file, number, *_ in operators if file}
         self.scope, self.sources = scope, sources

@@ -6,10 +6,11 @@ made (`graph_progress.py`). `%unload_ext torchjanus` leaves the cells after it a
 """
 
 import ast
+import linecache
 import types
 from typing import Any
 
-from . import _core, script
+from . import _core, script, source_text
 
 _PARTS = "_torchjanus_parts"
 
@@ -58,6 +59,14 @@ class _Watch:
 
 class _Rewriting:
     """What is put before the class of IPython's compiler, which compiles a cell statement by statement."""
+
+    def cache(self, transformed_code: str, *rest: Any, **options: Any) -> str:
+        """IPython divides cells by `str.splitlines`: lines behind a form feed would have other numbers than Python's."""
+        name: str = super().cache(transformed_code, *rest, **options)  # type: ignore[misc]
+        if (told := linecache.cache.get(name)) is not None and len(told) == 4:
+            lines = [f"{line}\n" for line in source_text.divided(transformed_code)]
+            linecache.cache[name] = (told[0], told[1], lines, told[3])
+        return name
 
     def __call__(self, source: Any, filename: str, symbol: str) -> types.CodeType:
         def compiled(tree: ast.AST) -> types.CodeType:

@@ -87,7 +87,7 @@ def copied(nodes: list[_Tree]) -> list[_Tree]:
     result = copy_of(nodes)
     while waiting:
         place, value, inner = waiting.pop()
-        inner[place] = copy_of(value)  # type: ignore[index, call-overload]
+        inner[place] = copy_of(value)
     return result  # type: ignore[no-any-return]
 
 

@@ -34,10 +34,17 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def divided(text: str) -> list[str]:
+    """The lines of a text as Python counts them, without their ends. `str.splitlines` divides at more characters, such
+    as form feeds and U+2028, which may stand within a line or a string."""
+    lines = re.split("\r\n|\r|\n", text)
+    return lines if lines[-1] else lines[:-1]
+
+
 def _lines_of(file: str) -> list[str]:
     if file in _as_run:
         with contextlib.suppress(SyntaxError, UnicodeDecodeError):
-            return importlib.util.decode_source(_as_run[file]).splitlines()
+            return divided(importlib.util.decode_source(_as_run[file]))
     return linecache.getlines(_as_python_names_it(file))
 
 

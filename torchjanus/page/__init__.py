@@ -13,7 +13,7 @@ from string import Template
 from typing import Any
 
 from .. import __version__
-from ..source_text import printable
+from ..source_text import divided, printable
 from ..summary import of_child as summary_of_child
 from ..text_report import headline_of
 from . import source
@@ -53,7 +53,7 @@ def _page(collected: Collected, title: str, summary: str) -> str:
     data = {
         "title": title,
         "version": __version__,
-        "summary": summary.splitlines(),
+        "summary": divided(summary),
         **collected.data,
     }
     shares = source.Shares(collected.files)

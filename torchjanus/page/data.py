@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import co_execution, installed, line_marks, reasons, text_report, totals
 from ..snapshots import Snapshot, cuts, leaves, speed, was_called
-from ..source_text import Sources
+from ..source_text import Sources, divided
 
 _MOST_LLVM = 4 << 20  # characters of all kernels; beyond it, only what heads them: the loop nests
 _COUNTERS = (
@@ -125,7 +125,7 @@ class _Texts:
 
 
 def _loop_nest(llvm: str) -> str:
-    return "".join(line for line in llvm.splitlines(keepends=True) if line.startswith(";"))
+    return "".join(f"{line}\n" for line in divided(llvm) if line.startswith(";"))
 
 
 def _all_reasons(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
@@ -227,15 +227,15 @@ def _graph(entry: dict[str, Any], files: _Files, texts: _Texts) -> dict[str, Any
         "assumptions": text_report.grouped(entry["assumptions"]),
         "made_of": [line.strip() for line in text_report.made_of(entry["lines"])],
         "count": len(entry["assumptions"]),
-        "generated": entry["generated"].splitlines(),
-        "optimised": entry["optimised"].splitlines(),
+        "generated": divided(entry["generated"]),
+        "optimised": divided(entry["optimised"]),
         "places": placed(picture["places"]),
         "operators": placed(picture["operators"]),
         "kernels": [[line, texts.number(llvm)] for line, llvm in picture["kernels"]],
         "order": picture["order"],
         "memory": picture["memory"],
         "arena_bytes": picture["arena_bytes"],
-        "steps": entry["program"].splitlines(),
+        "steps": divided(entry["program"]),
     }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .. import installed, line_marks, reasons, text_report, totals
 from ..snapshots import Snapshot, has_tensor_work, was_called
-from ..source_text import Sources
+from ..source_text import Sources, divided
 from .source import CLASSES, LABELS, coloured
 
 _FOLDER = Path(__file__).parent
@@ -57,7 +57,7 @@ def _style() -> str:
 
 
 def _summary(text: str) -> str:
-    first, *others = text.splitlines()
+    first, *others = divided(text)
     rest = "".join(f"<li>{html.escape(each.strip())}</li>" for each in others)
     listed = f'<ul class="notes" style="padding-left: 28px">{rest}</ul>' if rest else ""
     return f"<h4>{html.escape(first)}</h4>{listed}"
