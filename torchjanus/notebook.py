@@ -61,7 +61,7 @@ class _Rewriting:
     """What is put before the class of IPython's compiler, which compiles a cell statement by statement."""
 
     def cache(self, transformed_code: str, *rest: Any, **options: Any) -> str:
-        """IPython divides cells by `str.splitlines`: lines behind a form feed would have other numbers than Python's."""
+        """IPython divides cells by `str.splitlines`: lines behind a form feed have other numbers than Python's."""
         name: str = super().cache(transformed_code, *rest, **options)  # type: ignore[misc]
         if (told := linecache.cache.get(name)) is not None and len(told) == 4:
             lines = [f"{line}\n" for line in source_text.divided(transformed_code)]

@@ -119,6 +119,8 @@ def _called(block: line_marks.Block) -> str:
 
 
 def _code(lines: Sequence[line_marks.Line]) -> str:
+    if not lines:
+        return ""  # of a cell that is empty behind its magic
     shown, before = [], ""
     texts = coloured("\n".join(line.text for line in lines))
     for line, text in zip(lines, texts, strict=True):

@@ -243,8 +243,19 @@ def test_cell_that_runs_another_one_has_its_report(cells):
     assert "doubled: runs as a graph; 3 of 6 calls as a graph" in report["text/plain"]
     _, _, (report,) = cells.run("get_ipython().run_cell('doubled(x)')", magic=MAGIC)
     assert "1 of 1 calls ran as graphs" in report["text/plain"]
-    assert cells.run("", magic=MAGIC)[2][0]["text/plain"].startswith("this cell")
     assert cells.run(" ")[2] == cells.run("1")[2] == []
+
+
+@pytest.mark.parametrize("rest", ["", "\n", "\n\n", "  \n", "# no code\n"])
+def test_cell_without_code(cells, rest):
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors):
+        done, printed, (report,) = cells.run("", magic=MAGIC + rest)
+    assert done.success and not printed and not errors.getvalue()
+    assert report["text/plain"].startswith("this cell")
+    shown = "".join(Balanced(report["text/html"]).texts)
+    assert shown.startswith("this cell") and "nothing in it may run as a graph" in shown
+    assert ("# no code" in shown) == ("# no code" in rest)
 
 
 def test_first_line_only_is_taken_as_the_magic():
