@@ -77,8 +77,8 @@ def explain(f: Any = None) -> str:
 
     Returns:
         A report of several lines: counters; the source with a mark at each line (`graph`, `assumed`, `folded`,
-        `after run`, `not taken`, `imperative`, `cut`); reasons; and for each graph its assumptions. Python's prompt
-        shows it line by line, a notebook the marked source.
+        `after run`, `co-executed`, `imperative`, `cut`, `not taken`, `no operator`); reasons; and for each graph its
+        assumptions. Python's prompt shows it line by line, a notebook the marked source.
 
     Raises:
         TypeError: `f` was not converted.

@@ -1,5 +1,6 @@
 """What became of each line: the marks that reports show, with notes and reasons."""
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +9,7 @@ import torch
 
 from . import co_execution
 from .snapshots import Snapshot, cuts, leaves
-from .source_text import SourceFile, Sources
+from .source_text import FunctionNode, SourceFile, Sources
 
 # Of several marks on a line, the last one in this order is shown.
 _MARKS = {"constant": "folded", "graph": "graph", "effect": "after run", "assumed": "assumed"}
@@ -155,20 +156,100 @@ def _lines_in_graphs(
     return found
 
 
+# --- statements of which no graph has anything -----------------------------------------------------
+
+# The stronger ones last: what lies in several bodies has the mark of the strongest.
+_WITHOUT_TRACE = ("no operator", "not taken", "imperative")
+_MAY_RUN = (ast.ExceptHandler, ast.match_case, ast.FunctionDef, ast.AsyncFunctionDef)
+_ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+
+
 def _skipped(source: SourceFile, span: tuple[int, int], facts: _Facts) -> dict[int, str]:
-    """The lines of the branches that the graph does not contain."""
+    """The lines of statements that may not have run, and of which the graphs contain nothing."""
     result: dict[int, str] = {}
-    for statement in source.branches(*span):
-        notes = facts.notes.get(statement.lineno, ())
-        for body, other in (
-            (statement.body, "assumes false"),
-            (statement.orelse, "assumes true"),
-        ):
-            numbers = range(body[0].lineno, (body[-1].end_lineno or 0) + 1) if body else range(0)
-            if any(number in facts.marks for number in numbers):
+    for holder, field_name, body in source.bodies(*span):
+        is_own = span[0] in (body[0].lineno, *_firsts(holder))
+        mark = "" if is_own else _mark_of_body(holder, field_name, body, source, facts)
+        runs = [(body, mark)]
+        for number, statement in enumerate(body[:-1], start=1):
+            if isinstance(statement, _ENDS):
+                runs.append((body[number:], "not taken"))
+            elif _may_end(statement):
+                runs.append((body[number:], "no operator"))
+        for statements, mark in runs:
+            numbers = _numbers(holder, statements)
+            if not mark or any(number in facts.marks for number in numbers):
                 continue
-            mark = "imperative" if other in notes else "not taken"
             for number in numbers:
-                if result.get(number) != "imperative":
-                    result[number] = mark
+                known = result.get(number, mark)
+                result[number] = max(known, mark, key=_WITHOUT_TRACE.index)
     return result
+
+
+def _firsts(holder: ast.AST) -> list[int]:
+    """The lines at which a function may be said to begin; of other nodes none."""
+    if not isinstance(holder, FunctionNode):
+        return []
+    return [holder.lineno, *(each.lineno for each in holder.decorator_list)]
+
+
+def _numbers(holder: ast.AST, statements: list[ast.stmt]) -> list[int]:
+    """The lines of statements, but that on which what holds them begins."""
+    first = getattr(getattr(holder, "pattern", holder), "lineno", 0)
+    last = statements[-1].end_lineno or 0
+    return [number for number in range(statements[0].lineno, last + 1) if number != first]
+
+
+def _mark_of_body(
+    holder: ast.AST, field_name: str, body: list[ast.stmt], source: SourceFile, facts: _Facts
+) -> str:
+    """The mark of a body of which no graph has anything; "": it runs whenever the statement is reached."""
+    line = getattr(holder, "lineno", 0)
+    is_body = field_name == "body"
+    if isinstance(holder, ast.If | ast.While):
+        notes = facts.notes.get(line, ())
+        if (is_body and "assumes false" in notes) or (not is_body and "assumes true" in notes):
+            return "imperative" if line in facts.blocked else "not taken"
+        if isinstance(holder.test, ast.Constant):
+            return "" if bool(holder.test.value) == is_body else "not taken"
+    elif isinstance(holder, ast.For | ast.AsyncFor) and is_body:
+        rounds = [each for each in facts.notes.get(line, ()) if each.startswith("unrolled ")]
+        if rounds == ["unrolled 0 times"]:
+            return "not taken"
+    elif not isinstance(holder, _MAY_RUN) and field_name != "orelse":
+        return ""
+    return "not taken" if _would_leave_a_trace(body, source) else "no operator"
+
+
+def _may_end(statement: ast.stmt) -> bool:
+    """Whether what follows the statement may not be reached, by what stands in it."""
+    return any(isinstance(each, _ENDS) for each in _within(statement))
+
+
+def _would_leave_a_trace(body: list[ast.stmt], source: SourceFile) -> bool:
+    """Whether graphs would have something of these statements if they had run: what only computes with values that
+    are known when a graph is made leaves nothing in it."""
+    functions = {name for _, _, name in source.functions}
+    for statement in body:
+        for each in _within(statement) if isinstance(statement, ast.Expr | ast.Assign) else ():
+            if isinstance(each, ast.Call):
+                called = each.func
+                if isinstance(called, ast.Attribute) and called.attr == "backward":
+                    return True
+                if isinstance(called, ast.Name) and (
+                    called.id in functions or called.id == "print"
+                ):
+                    return True
+        if _may_end(statement):
+            break
+    return False
+
+
+def _within(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The statement and what stands in it, but in no function or class that it defines."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, FunctionNode | ast.ClassDef | ast.Lambda):
+            waiting.extend(ast.iter_child_nodes(node))

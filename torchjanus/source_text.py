@@ -98,13 +98,21 @@ class SourceFile:
         found = self.statements.get(number)
         return found if found is not None and found.lineno >= first else None
 
-    def branches(self, first: int, last: int) -> list[ast.If]:
-        """The `if` statements that begin within these lines."""
-        return [each for each in self._branches if first <= each.lineno <= last]
+    def bodies(self, first: int, last: int) -> Iterator[tuple[ast.AST, str, list[ast.stmt]]]:
+        """The runs of statements that lie within these lines, each with the node and field whose it is."""
+        for node, field, body in self._bodies:
+            if first <= body[0].lineno and (body[-1].end_lineno or 0) <= last:
+                yield node, field, body
 
     @cached_property
-    def _branches(self) -> list[ast.If]:
-        return [node for node in self.nodes if isinstance(node, ast.If)]
+    def _bodies(self) -> list[tuple[ast.AST, str, list[ast.stmt]]]:
+        fields = ("body", "orelse", "finalbody")
+        found = [
+            (node, field, getattr(node, field, None)) for node in self.nodes for field in fields
+        ]
+        return [
+            (node, field, body) for node, field, body in found if isinstance(body, list) and body
+        ]
 
     @cached_property
     def _ends(self) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:

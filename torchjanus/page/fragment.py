@@ -15,7 +15,10 @@ from .source import CLASSES, LABELS, coloured
 
 _FOLDER = Path(__file__).parent
 _MOST_FUNCTIONS = 30  # of a process; a page shows all
-_NAMES = {"g": "graph", "a": "assumed", "c": "co-executed", "i": "imperative", "x": "cut", "n": "not run"}  # fmt: skip
+_NAMES = {
+    "g": "graph", "a": "assumed", "c": "co-executed", "i": "imperative", "x": "cut", "n": "not run",
+    "o": "no operator",
+}  # fmt: skip
 
 
 def of_function(snapshot: Snapshot) -> str:

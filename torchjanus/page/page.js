@@ -14,6 +14,7 @@ const MARKS = {
   imperative: ["i", "run by Python"],
   cut: ["x", "run by Python, between graphs"],
   "not taken": ["n", "never run while it was watched, so no graph has it"],
+  "no operator": ["o", "nothing of it is in a graph: it did not run while it was watched, or only with what was known when the graph was made"],
 };
 const LABELS = { "not taken": "not run" };
 

@@ -19,6 +19,7 @@ CLASSES = {
     "imperative": "i",
     "cut": "x",
     "not taken": "n",
+    "no operator": "o",
 }
 LABELS = {"not taken": "not run"}
 _BLOCK = 50  # lines

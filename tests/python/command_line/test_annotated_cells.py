@@ -104,7 +104,7 @@ def test_report_marks_the_lines_of_the_cell(cells):
         if (found := re.match(r" *([a-z][a-z ]*)? +(\d+) \|", line))
     }
     assert "1" not in marks, "the magic is no line of the report"
-    assert [marks[each].strip() for each in "456"] == ["graph", "assumed", "imperative"]
+    assert [marks[each].strip() for each in "456"] == ["graph", "assumed", "not taken"]
     assert marks["2"] is None
     shown = Balanced(report["text/html"])
     assert not {"script", "link", "img"} & {*shown.tags} and "http" not in report["text/html"]
