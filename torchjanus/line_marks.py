@@ -83,11 +83,14 @@ def _facts_by_file(snapshot: Snapshot) -> dict[str, _Facts]:
         facts.cut |= set(range(cut["line"], cut["end_line"] + 1))
         text = f"cut: [{cut['code']}] {cut['sentence']}"
         facts.blocked.setdefault(cut["line"], []).append(text)
-    for reason in [] if "parts" in snapshot else snapshot["reasons"]:
-        if reason["file"] and reason["line"] > 0:
+    made = {(cut["code"], cut["sentence"]) for cut in cuts(snapshot)}
+    for reason in [each for leaf in leaves(snapshot) for each in leaf["reasons"]]:
+        is_told = (reason["code"], reason["sentence"]) in made
+        if reason["file"] and reason["line"] > 0 and not is_told:
             facts = files.setdefault(reason["file"], _Facts())
             text = f"[{reason['code']}] {reason['sentence']}"
-            facts.blocked.setdefault(reason["line"], []).append(text)
+            if text not in (known := facts.blocked.setdefault(reason["line"], [])):
+                known.append(text)
     _add_noted(files, snapshot.get("co_execution"))
     return files
 

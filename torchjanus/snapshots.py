@@ -11,11 +11,25 @@ def key(snapshot: Snapshot) -> tuple[str, str, int]:
 
 
 def leaves(snapshot: Snapshot) -> list[Snapshot]:
-    """The parts that may run as graphs, in order: the whole, or the parts of a cut one."""
+    """The parts that may run as graphs, in order: the whole, or the parts of a cut one.
+
+    Without those that never ran as graphs and lie within one that does, or that were never entered as one around them
+    runs whole.
+    """
     if "parts" not in snapshot:
         return [snapshot]
     found = [leaf for part in snapshot["parts"] for leaf in leaves(part)]
+    found = [leaf for leaf in found if leaf["generated"] or not _is_in_another(leaf, found)]
     return sorted(found, key=lambda leaf: leaf["line"])
+
+
+def _is_in_another(leaf: Snapshot, others: list[Snapshot]) -> bool:
+    def has(other: Snapshot) -> bool:
+        around = other["line"] <= leaf["line"] and leaf["end_line"] <= other["end_line"]
+        runs_whole = other["state"] == "graph" or (was_called(other) and not was_called(leaf))
+        return around and runs_whole
+
+    return any(other is not leaf and has(other) for other in others)
 
 
 def cuts(snapshot: Snapshot) -> list[dict[str, Any]]:

@@ -61,7 +61,9 @@ def first_screen(
     elif not running:
         lines = ["torchjanus: nothing was converted: no call ran as a graph"]
         costs = _costliest(snapshots, seconds, MOST_LINES - len(lines))
-        for fact, hint in why_nothing(snapshots, None if costs else watch):
+        for fact, hint in why_nothing(
+            snapshots, None if costs else watch, has_ended=seconds is not None
+        ):
             lines += [f"  {fact}", f"    try: {hint}"]
         lines += costs
     else:
@@ -189,16 +191,21 @@ def _costs(snapshot: Snapshot) -> Iterator[_Cost]:
             yield _Cost(
                 file, line, cut["code"], cut["sentence"], spent["runs"], spent["milliseconds"]
             )
-    whole = [snapshot] if "parts" in snapshot else []
-    for part in [*whole, *leaves(snapshot)]:
-        cost = _cost_of_calls(part)
+    is_cut = "parts" in snapshot
+    for part in [*([snapshot] if is_cut else []), *leaves(snapshot)]:
+        # Without tensor work a whole function costs what it must; a part, what lies between the graphs.
+        cost = _cost_of_calls(part, may_have_no_work=is_cut and part is not snapshot)
         if cost is not None:
             yield cost
 
 
-def _cost_of_calls(part: Snapshot) -> _Cost | None:
+def _cost_of_calls(part: Snapshot, *, may_have_no_work: bool) -> _Cost | None:
     """Of the calls that ran in Python, beside those that were profiled or waited for a graph."""
-    noted = [reason for reason in part["reasons"] if reason["code"] != "no_tensor_work"]
+    noted = [
+        reason
+        for reason in part["reasons"]
+        if may_have_no_work or reason["code"] != "no_tensor_work"
+    ]
     runs = _calls_in_python(part)
     if not noted or not runs or part["holds_graphs"]:
         return None
@@ -252,10 +259,16 @@ _DECORATE = "put @torchjanus.function above the function of one training step, o
 
 
 def why_nothing(
-    snapshots: list[Snapshot], watch: dict[str, Any] | None
+    snapshots: list[Snapshot], watch: dict[str, Any] | None, *, has_ended: bool
 ) -> Iterator[tuple[str, str]]:
-    """Facts that explain why no call ran as a graph, each with what to try. The most telling come first."""
+    """Facts that explain why no call ran as a graph, each with what to try. The most telling come first.
+
+    `has_ended`: the program has; else it asks in the middle, as notebooks do.
+    """
     called = [each for each in snapshots if was_called(each)]
+    early = "its time has not paid for a graph yet"
+    if has_ended:
+        early = "the program ended before its time paid for a graph"
     calls = sum(each["calls"] for each in called)
     bypassed = sum(each["bypassed"] for each in called)
     if bypassed and 2 * bypassed >= calls:
@@ -280,13 +293,13 @@ def why_nothing(
         yield f"{_count(snapshots)} found ({places}), and none was entered", _DECORATE
     elif _core.conversion_account() and any(map(_is_unfinished, called)):
         yield (
-            f"{_count(called)} entered, and the program ended before its time paid for a graph",
+            f"{_count(called)} entered, and {early}",
             "run more steps, or switch the budget off: TORCHJANUS_DISABLE=budget",
         )
     elif not any(has_tensor_work(each) for each in called):
         yield f"{_count(called)} entered, and no tensor operation ran in them", _DECORATE
     else:
-        yield from _why_too_early(called)
+        yield from _why_too_early(called, has_ended=has_ended)
     yield from _why_not_found(watch)
 
 
@@ -306,17 +319,20 @@ def _is_unfinished(snapshot: Snapshot) -> bool:
     )
 
 
-def _why_too_early(called: list[Snapshot]) -> Iterator[tuple[str, str]]:
+def _why_too_early(called: list[Snapshot], *, has_ended: bool) -> Iterator[tuple[str, str]]:
     """What was on its way to a graph when the program ended."""
     parts = [leaf for each in called for leaf in leaves(each) if has_tensor_work(leaf)]
     compiling = [each for each in parts if each["compiling"]]
     profiling = [each for each in parts if each["state"] == "profiling" and was_called(each)]
     if compiling:
-        name = compiling[0]["name"]
-        yield (
-            f"the program ended while the first graph of {name} was being compiled",
-            "run it again, as kernels are kept on disk, or for longer",
-        )
+        graph = f"the first graph of {compiling[0]['name']}"
+        if has_ended:
+            yield (
+                f"the program ended while {graph} was being compiled",
+                "run it again, as kernels are kept on disk, or for longer",
+            )
+        else:
+            yield f"{graph} is being compiled in the background", "run more steps"
     elif profiling:
         most = max(profiling, key=lambda each: int(each["profiled"]))
         yield (

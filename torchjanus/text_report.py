@@ -124,7 +124,7 @@ def _explain(snapshot: dict[str, Any], sources: Sources) -> str:
     lines += _counters(snapshot)
     lines += co_execution.summary(snapshot.get("co_execution"))
     lines += _source(snapshot, sources)
-    lines += _cut_list(snapshot)
+    lines += cut_list(snapshot)
     if not cuts(snapshot):
         lines += _reasons(snapshot["reasons"])
     for leaf in leaves(snapshot):
@@ -168,7 +168,7 @@ def _lines_of(part: dict[str, Any]) -> str:
     return f"line {first}" if first == last else f"lines {first} to {last}"
 
 
-def _cut_list(snapshot: dict[str, Any]) -> list[str]:
+def cut_list(snapshot: dict[str, Any]) -> list[str]:
     """Each cut with its reason, and what became of the parts before and after it."""
     made = cuts(snapshot)
     if not made:

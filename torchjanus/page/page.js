@@ -120,21 +120,29 @@ function timeAt([file, line]) {
   return seconds ? h("p", {}, `${duration(1e3 * seconds)} in all, ${Number((100 * seconds / allSeconds).toPrecision(2))} % of the time that has lines.`) : "";
 }
 
-/** The reasons that name the line; if there are none, those of the functions that run it in Python. */
+/** The reasons that name the line; if there are none, those of what runs it in Python: of a cut function that part. */
 function whyNot(place, told) {
   const here = reasonsAt((other) => other && other[0] === place[0] && other[1] === place[1]);
   if (here.length) return here;
   const functions = told.filter(([, mark]) => mark === "imperative").map(([f]) => data.functions[f]);
-  return functions.flatMap((each) => reasonsAt(() => true, [each])).slice(0, MOST_REASONS);
+  return functions.flatMap((each) => each.is_cut && each.file === place[0]
+    ? each.parts.filter((part) => part.line <= place[1] && place[1] <= part.end).flatMap(whyPart)
+    : reasonsAt(() => true, [each])).slice(0, MOST_REASONS);
 }
+
+const whyPart = (part) => part.reasons.length ? part.reasons.map(reasonBox)
+  : [h("p", {}, `${linesOf(part)}: ${part.says}.`)];
+const linesOf = (part) => part.line === part.end ? `Line ${part.line}` : `Lines ${part.line} to ${part.end}`;
 
 const MOST_REASONS = 8;
 function reasonsAt(isHere, functions = data.functions) {
-  return functions.flatMap((each) => [
-    ...each.cuts.filter((cut) => isHere(cut.place) || isHere(cut.why)).map(cutBox),
-    ...(each.is_cut ? [] : each.parts.flatMap((part) => part.reasons.filter((reason) => isHere(reason.place))))
-      .map(reasonBox),
-  ]);
+  return functions.flatMap((each) => {
+    const isCut = (reason) => each.cuts.some((cut) => cut.code === reason.code && cut.sentence === reason.sentence);
+    return [
+      ...each.cuts.filter((cut) => isHere(cut.place) || isHere(cut.why)).map(cutBox),
+      ...each.parts.flatMap((part) => part.reasons.filter((reason) => isHere(reason.place) && !isCut(reason))).map(reasonBox),
+    ];
+  });
 }
 
 function cutBox(cut) {
@@ -280,7 +288,7 @@ function showFunction(number, graphNumber) {
     section("Cuts", each.cuts.map(cutBox)),
     section("Co-execution", each.lazily.length ? h("ul", { class: "plain" }, each.lazily.map((line) => h("li", {}, line))) : ""),
     each.parts.map((part, p) => [
-      each.is_cut ? section(`${part.line === part.end ? `Line ${part.line}` : `Lines ${part.line} to ${part.end}`}: ${part.says}`, counters(part.counters), strip(part.history, each)) : [],
+      each.is_cut ? section(`${linesOf(part)}: ${part.says}`, counters(part.counters), strip(part.history, each)) : [],
       section("Why some runs were imperative", part.reasons.map(reasonBox)),
       part.graphs.map((_, g) => graphBox(graphs.find((one) => one.f === number && one.p === p && one.number === g + 1))),
     ]),

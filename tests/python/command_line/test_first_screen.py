@@ -116,6 +116,22 @@ def test_the_budget_did_not_suffice(tmp_path: Path) -> None:
     assert "TORCHJANUS_DISABLE=budget" in screen[2]
 
 
+def test_a_program_that_asks_in_the_middle_has_not_ended() -> None:
+    @torchjanus.function
+    def step(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    step(torch.ones(2))
+    told = torchjanus.stats(step) | {"compiling": True, "state": "compiling"}
+    name = f"the first graph of {told['name']}"
+    running = summary.first_screen([told], None, None)
+    assert f"{name} is being compiled in the background\n    try: run more steps" in running
+    assert f"the program ended while {name} was being" in summary.first_screen([told], None, 1.0)
+    profiled = summary.first_screen([torchjanus.stats(step)], None, None)
+    assert "program ended" not in running + profiled
+    assert "was profiled 1 of 3 times" in profiled
+
+
 def test_no_loop_was_found(tmp_path: Path) -> None:
     screen = explained(tmp_path, "print(1)")
     assert "no loop or function with backward() or an evaluation was found" in screen[1]
