@@ -218,10 +218,12 @@ TRAININGS: dict[str, Callable[[Callable, Options], Training]] = {
 SEEDS = {"gan": 3, "a3c": 3, "ppo": 3}
 
 
-def points(name: str, system: str, options: Options, seed: int) -> Iterator[tuple[float, float]]:
+def points(
+    name: str, convert: Callable, options: Options, seed: int = 0
+) -> Iterator[tuple[float, float]]:
     """Seconds of training and the quality then, one after the other."""
     torch.manual_seed(seed)
-    training, spent = TRAININGS[name](SYSTEMS[system], options), 0.0
+    training, spent = TRAININGS[name](convert, options), 0.0
     while True:
         start = time.perf_counter()
         look = next(training, None)
@@ -233,8 +235,8 @@ def points(name: str, system: str, options: Options, seed: int) -> Iterator[tupl
         torch.set_rng_state(state)
 
 
-def listed(*arguments: Any) -> list[tuple[float, float]]:
-    return [*points(*arguments)]
+def listed(name: str, system: str, options: Options, seed: int) -> list[tuple[float, float]]:
+    return [*points(name, SYSTEMS[system], options, seed)]
 
 
 def measure(name: str, system: str, options: Options) -> dict[str, Any]:
