@@ -7,6 +7,7 @@ BIN      := $(VENV)/bin
 TORCH    := 2.13.0
 PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libzstd-dev zlib1g-dev \
             libgtest-dev libgmock-dev ccache python3-venv python3-dev dataset-fashion-mnist qemu-user
+BROWSER  := chromium
 JOBS     ?= $(shell nproc)
 BENCHMARKS := programs overheads ablation coexecution coexecution_later lazy_ablation distributed growth threads recurrent kernels state oracles
 
@@ -16,11 +17,15 @@ all: build
 
 # --- setting up -----------------------------------------------------------------------------------------
 packages:
-	@missing=$$(for p in $(PACKAGES); do dpkg-query -W -f='$${Status}\n' $$p 2>/dev/null | grep -q "ok installed" || echo $$p; done); \
-	if [ -n "$$missing" ]; then \
-	  echo "installing Debian packages:" $$missing; \
+	@lacking() { for p; do dpkg-query -W -f='$${Status}\n' $$p 2>/dev/null | grep -q "ok installed" || echo $$p; done; }; \
+	missing=$$(lacking $(PACKAGES)); browser=$$(lacking $(BROWSER)); \
+	if [ -n "$$missing$$browser" ]; then \
+	  echo "installing Debian packages:" $$missing $$browser; \
 	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
-	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq $$missing; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  $$sudo apt-get update -qq && \
+	  { [ -z "$$missing" ] || $$sudo apt-get install -y -qq $$missing; } && \
+	  { [ -z "$$browser" ] || $$sudo apt-get install -y -qq --no-install-recommends $$browser; }; \
 	fi
 
 $(BIN)/ready: pyproject.toml

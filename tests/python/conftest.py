@@ -61,7 +61,6 @@ def _without_times() -> Iterator[None]:
 _MAY_BE_SKIPPED = (
     "ale_py",
     "gymnasium",
-    "no chromium",
     "no such layout",
     "since Python 3.12",
     "since Python 3.13",

@@ -1,4 +1,5 @@
-"""The page of a report in a headless Chromium: no complaints, nothing too wide, contrast, keyboard, search, speed."""
+"""The page of a report in a headless Chromium: pictures that are not blank, no complaints, nothing too wide, contrast,
+keyboard, search, speed."""
 
 import os
 import subprocess
@@ -49,6 +50,29 @@ def test_page_is_shown_without_complaints_and_fits(browser, written, view, width
     assert browser.run("document.documentElement.scrollWidth") <= width
     assert browser.run(TOO_WIDE) == []
     assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_picture_of_the_page_shows_something(browser, written, tmp_path, width, scheme):
+    browser.size(width)
+    browser.scheme(scheme)
+    browser.open(written)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.complaints() == []
+    browser.picture(tmp_path / "page.png")
+    shown_width, height, colours, commonest = browser.colours(tmp_path / "page.png")
+    assert (shown_width, height) == (width, 900)
+    assert colours > 100 and commonest < 0.9
+    browser.scheme("light")
+
+
+def test_picture_of_an_empty_page_shows_nothing(browser, tmp_path):
+    browser.size(400)
+    (tmp_path / "empty.html").write_text("<!DOCTYPE html><title>empty</title>")
+    browser.open(tmp_path / "empty.html")
+    browser.picture(tmp_path / "empty.png")
+    assert browser.colours(tmp_path / "empty.png") == [400, 900, 1, 1]
 
 
 @pytest.fixture(scope="module")

@@ -43,6 +43,20 @@ _LOW_CONTRASTS = """
 """
 
 
+# Of a picture: width, height, how many colours it has, and the share of the commonest one.
+_COLOURS = """
+(async () => {
+  const image = await createImageBitmap(await (await fetch("data:image/png;base64,%s")).blob());
+  const drawn = new OffscreenCanvas(image.width, image.height).getContext("2d");
+  drawn.drawImage(image, 0, 0);
+  const counts = new Map();
+  for (const colour of new Uint32Array(drawn.getImageData(0, 0, image.width, image.height).data.buffer))
+    counts.set(colour, (counts.get(colour) ?? 0) + 1);
+  return [image.width, image.height, counts.size, Math.max(...counts.values()) / (image.width * image.height)];
+})()
+"""
+
+
 class Browser:
     """One page of a browser, as a context manager."""
 
@@ -171,6 +185,12 @@ class Browser:
             elif event["method"] == "Runtime.consoleAPICalled":
                 told.append(parameters["args"])
         return told
+
+    def colours(self, file):
+        """Width and height of a picture, how many colours it has, and the share of the commonest. Leaves the page."""
+        self.ask("Page.navigate", url="about:blank")
+        self.settle()
+        return self.run(_COLOURS % base64.b64encode(Path(file).read_bytes()).decode())
 
     def picture(self, file):
         self.settle()
