@@ -184,7 +184,7 @@ def caption(found: Found) -> str:
     quick = sum(cell["quick"] for cell in every)
     told = f"; {quick} of {len(every)} figures by --quick, of few steps" if quick else ""
     with_ = ", ".join(f"{name} {number}" for name, number in last["packages"].items() if number)
-    data = f"; data: {', '.join(last['data'])}" if last["data"] else ""
+    data = f"; data given by --sst or --text: {', '.join(last['data'])}" if last["data"] else ""
     return f"{machine}, load at most {load}; {with_}{data}; torchjanus at {', '.join(commits)}; {when}{told}."
 
 
