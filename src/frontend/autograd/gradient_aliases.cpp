@@ -6,7 +6,6 @@
 #include "frontend/tensors/tensor.h"
 #include "graph/owner.h"
 #include "ops/list.h"
-#include "passes/gradient/gradient_memory.h"
 
 namespace janus::frontend {
 
@@ -67,6 +66,30 @@ bool share(const GradientMemory& one, const GradientMemory& other, const Seeds& 
 void relate_both_ways(const std::shared_ptr<Tensor>& one, const std::shared_ptr<Tensor>& other) {
   one->possible_aliases.add({other, other->version});
   other->possible_aliases.add({one, one->version});
+}
+
+LeafGradients::LeafGradients(const Seeds& seeds, const std::vector<graph::Value*>& targets)
+    : seeds_(seeds),
+      targets_(targets),
+      memories_(passes::memory_of_gradients(seeds.outputs, targets)) {}
+
+bool LeafGradients::is_new(size_t target) const {
+  const GradientMemory& memory = memories_[target];
+  return memory.is_known && !memory.is_spread && !memory.output && memory.of == targets_[target];
+}
+
+void LeafGradients::note_aliases(const std::vector<std::shared_ptr<Tensor>>& gradients) const {
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const GradientMemory& memory = memories_[i];
+    if (gradients[i] == nullptr || memory.is_spread) continue;
+    if (memory.is_view && memory.output && *memory.output < seeds_.given.size())
+      if (const auto seed = shared_as<Tensor>(seeds_.given[*memory.output]))
+        relate_both_ways(gradients[i], memory_of(seed));
+    for (size_t other = 0; other < i; ++other)
+      if (gradients[other] != nullptr && !memories_[other].is_spread &&
+          (memory.is_view || memories_[other].is_view) && share(memory, memories_[other], seeds_))
+        relate_both_ways(gradients[i], gradients[other]);
+  }
 }
 
 void note_aliases(const Seeds& seeds, const std::vector<graph::Value*>& targets,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "frontend/values/value.h"
+#include "passes/gradient/gradient_memory.h"
 
 namespace janus::frontend {
 
@@ -17,6 +18,24 @@ struct Seeds {
   const std::vector<graph::Value*>& outputs;
   const std::vector<graph::Value*>& values;
   const std::vector<Value>& given;
+};
+
+/// In whose memory backward() gets the gradients that it gives to leaves. Eager copies a gradient
+/// that somebody else has, but keeps a view of one, which is a tensor of its own.
+class LeafGradients {
+ public:
+  /// `given`: the program's seed.
+  LeafGradients(const Seeds& seeds, const std::vector<graph::Value*>& targets);
+
+  /// Whether the gradient of that target is surely a new tensor.
+  bool is_new(size_t target) const;
+  /// Notes which others' memory the `.grad` of these targets may be; null: it isn't a new one.
+  void note_aliases(const std::vector<std::shared_ptr<Tensor>>& gradients) const;
+
+ private:
+  const Seeds seeds_;
+  const std::vector<graph::Value*>& targets_;
+  std::vector<passes::GradientMemory> memories_;
 };
 
 /// Notes for each target's gradient with which seed and which other gradient it may share its

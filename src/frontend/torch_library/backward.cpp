@@ -210,17 +210,29 @@ void assume_plain_accumulators(Interpreter& interpreter, const std::vector<Reach
 class Accumulation {
  public:
   Accumulation(Interpreter& interpreter, std::shared_ptr<Tensor> leaf, graph::Value* gradient,
-               const GradientReachability::Reached& reached)
-      : interpreter_(interpreter), leaf_(std::move(leaf)), gradient_(gradient), reached_(reached) {}
+               const GradientReachability::Reached& reached, bool is_new)
+      : interpreter_(interpreter),
+        leaf_(std::move(leaf)),
+        gradient_(gradient),
+        reached_(reached),
+        is_new_(is_new) {}
 
-  void run() {
+  /// Gives the new `.grad` that the leaf has then; null: it had one, in some runs at least.
+  std::shared_ptr<Tensor> run() {
     const Value current = narrowed(interpreter_, read_grad(interpreter_, leaf_));
-    if (const auto* optional = as<Optional>(current)) return add_to_optional(*optional);
-    if (auto existing = shared_as<Tensor>(current))
-      return where_reached([&] { add_to(*existing); });
-    Value grad = first_gradient();
+    if (const auto* optional = as<Optional>(current)) {
+      add_to_optional(*optional);
+      return nullptr;
+    }
+    if (auto existing = shared_as<Tensor>(current)) {
+      where_reached([&] { add_to(*existing); });
+      return nullptr;
+    }
+    const std::shared_ptr<Tensor> made = first_gradient();
+    Value grad = made;
     if (!reached_.certain) grad = std::make_shared<Optional>(reached_.flag, grad, reached_.test);
     set_grad(*leaf_, grad);
+    return made;
   }
 
  private:
@@ -230,20 +242,25 @@ class Accumulation {
   }
 
   /// It lies as the leaf does, if that fills its memory, else in order.
-  Value first_gradient() {
+  std::shared_ptr<Tensor> first_gradient() {
     const auto order = order_in_memory(*leaf_);
     graph::Builder& builder = interpreter_.builder();
     if (!order) {
-      const bool has_order = gradient_->type.rank() > 1;
-      return make_tensor(interpreter_, has_order ? op::contiguous(builder, {gradient_}) : gradient_,
-                         false);
+      const bool has_order = gradient_->type.rank() > 1 || !is_new_;
+      return make_tensor(interpreter_,
+                         own(has_order ? op::contiguous(builder, {gradient_}) : gradient_), false);
     }
     graph::Value* in_order =
-        op::contiguous(builder, {op::permute(builder, {gradient_}, {{"dims", *order}})});
+        own(op::contiguous(builder, {op::permute(builder, {gradient_}, {{"dims", *order}})}));
     auto grad = make_tensor(
         interpreter_, op::permute(builder, {in_order}, {{"dims", inverse_order(*order)}}), false);
     grad->strides = leaf_->strides;
     return grad;
+  }
+
+  /// A copy of what may be in another tensor's memory.
+  graph::Value* own(graph::Value* gradient) {
+    return is_new_ ? gradient : op::clone(interpreter_.builder(), {gradient});
   }
 
   void add_to(Tensor& existing) {
@@ -260,7 +277,7 @@ class Accumulation {
     where_reached([&] {
       only_if(interpreter_, optional.flag, optional.test, [&] { add_to(*existing); });
       only_if(interpreter_, missing, optional.test,
-              [&] { write(interpreter_, *existing, gradient_); });
+              [&] { write(interpreter_, *existing, own(gradient_)); });
     });
     if (reached_.certain) return set_grad(*leaf_, existing);
     graph::Value* either = op::scalar_or(interpreter_.builder(), {optional.flag, reached_.flag});
@@ -271,11 +288,13 @@ class Accumulation {
   const std::shared_ptr<Tensor> leaf_;
   graph::Value* const gradient_;
   const GradientReachability::Reached& reached_;
+  const bool is_new_;  ///< nobody else has it; what a tensor of the entry gets is set apart later
 };
 
 /// Gives the leaves their gradients, of which there is one for each of their values.
 void accumulate(Interpreter& interpreter, const CollectivesSince& own, const Outputs& outputs,
-                const std::vector<ReachedLeaf>& leaves,
+                const Value& seed, const std::vector<ReachedLeaf>& leaves,
+                const std::vector<graph::Value*>& targets,
                 const std::vector<graph::Value*>& gradients) {
   assume_plain_accumulators(interpreter, leaves);
   std::vector<std::shared_ptr<Tensor>> tensors;
@@ -285,19 +304,31 @@ void accumulate(Interpreter& interpreter, const CollectivesSince& own, const Out
         !is_planted(State::hook, Mutation::both_sides))
       interpreter.refuse(ReasonCode::hook, "a leaf that gets a gradient in some runs only");
   }
+  const std::vector<Value> given = {seed};
+  const auto is_made = [](const ReachedLeaf& each) { return each.leaf->source == nullptr; };
+  std::optional<LeafGradients> memories;
+  if (as<Tensor>(seed) != nullptr || std::ranges::any_of(leaves, is_made))
+    memories.emplace(Seeds{outputs.values, outputs.seeds, given}, targets);
   in_any_order(interpreter, tensors, [&] {
     size_t next = 0;
+    std::vector<std::shared_ptr<Tensor>> made;  // for each target
     for (const ReachedLeaf& leaf : leaves) {
+      const size_t first = next;
       graph::Value* sum = gradients[next++];
       for (size_t i = 1; i < leaf.values.size(); ++i)
         sum = op::add(interpreter.builder(), {sum, gradients[next++]});
       sum = through_hooks(interpreter, leaf.leaf, sum);
       const bool wrongly = !leaf.reached.certain && is_planted(State::grad, Mutation::both_sides);
-      Accumulation(interpreter, leaf.leaf, sum,
-                   wrongly ? GradientReachability::Reached{} : leaf.reached)
-          .run();
+      const bool is_new =
+          !is_made(leaf) || leaf.values.size() > 1 || memories.value().is_new(first);
+      made.push_back(Accumulation(interpreter, leaf.leaf, sum,
+                                  wrongly ? GradientReachability::Reached{} : leaf.reached, is_new)
+                         .run());
+      if (leaf.values.size() > 1) made.back() = nullptr;  // a sum
+      made.resize(next);
       call_accumulation_hooks(interpreter, leaf.leaf);
     }
+    if (memories) memories->note_aliases(made);
   });
   std::erase_if(tensors, [&](const auto& tensor) {
     return std::ranges::any_of(leaves, [&](const ReachedLeaf& leaf) {
@@ -363,7 +394,8 @@ Value backpropagate(Interpreter& interpreter, const CallArguments& arguments, in
     gradients = append_gradient(interpreter, outputs.values, outputs.seeds, targets,
                                 /*create_graph=*/false);
   if (!retain) consume(interpreter, outputs.values);
-  accumulate(interpreter, own, outputs, leaves, gradients);
+  accumulate(interpreter, own, outputs, seed == nullptr ? nullptr : *seed, leaves, targets,
+             gradients);
   return interpreter.none();
 }
 

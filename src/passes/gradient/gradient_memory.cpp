@@ -29,11 +29,20 @@ bool repeats(const Shape& from, const Shape& to) {
   return false;
 }
 
+/// Not what eager's rule leaves out: steps that give all of a tensor as it is.
+bool is_view_in_eager(const Node& node) {
+  using graph::Sees;
+  const Sees sees = node.op->sees;
+  if (sees == Sees::all || sees == Sees::in_order) return false;
+  return sees != Sees::expanded || node.output()->type != node.inputs[0]->type;
+}
+
 /// What a gradient rule gives: the gradient of one of the node's results, or what is computed.
 struct Rule {
   bool is_known = true;
   std::optional<size_t> result = std::nullopt;
   bool is_spread = false;
+  bool is_view = false;
 
   bool is_new() const { return is_known && !result && !is_spread; }
 };
@@ -62,10 +71,12 @@ Rule expanded_rule(const Node& node, size_t operand) {
                               ->output()};
   const size_t first_seed = graph.inputs().size() - seeds.size();
   const graph::Graph expanded = differentiate(decompose(graph));
-  Rule rule;
+  const bool is_view = node.op->is(graph::Trait::view) && is_view_in_eager(node);
+  Rule rule{.is_view = is_view};
   const Value* value = expanded.results().front();
   while (value->definition != nullptr && value->definition->op->is(graph::Trait::view)) {
     const Value* const from = value->definition->inputs[0];
+    rule.is_view |= is_view_in_eager(*value->definition);
     if (value->definition->op == &op::expand)
       rule.is_spread |= repeats(from->type.shape, value->type.shape);
     value = from;
@@ -112,6 +123,7 @@ class Gradients {
       const Term& only = terms.front();
       memory.is_known = only.rule.is_known;
       memory.is_spread |= only.rule.is_spread;
+      memory.is_view |= only.rule.is_view;
       if (only.node == nullptr) memory.output = only.rule.result;
       if (only.node == nullptr || !only.rule.result) return memory;
       if (only.node->op == &op::cat || only.node->op == &op::stack)
