@@ -29,6 +29,15 @@ class SignatureCache {
   std::unordered_map<const OpDef*, std::unique_ptr<const Signature>> signatures_;
 };
 
+/// Whether an i64 holds how many bytes the known sizes make.
+bool has_countable_bytes(const Type& type) {
+  int64_t bytes = byte_size(type.dtype);
+  for (const Dim& dim : type.shape)
+    if (dim.is_constant() && dim.value() > 0 && __builtin_mul_overflow(bytes, dim.value(), &bytes))
+      return false;
+  return true;
+}
+
 bool accepts(const Parameter& parameter, const Type& type) {
   switch (parameter.kind) {
     case Kind::tensor:
@@ -146,6 +155,8 @@ std::vector<Type> infer_results(const OpDef& op, std::span<Value* const> inputs,
     const int expected = op.signature().result_count;
     TORCHJANUS_CHECK(expected < 0 || types.size() == static_cast<size_t>(expected), op.name,
                      ": infer gave ", types.size(), " results, the schema says ", expected);
+    for (const Type& type : types)
+      if (type.is_tensor() && !has_countable_bytes(type)) refuse(op, cat("the size of ", type));
     return types;
   } catch (const DimError& error) {
     refuse(op, error.what());

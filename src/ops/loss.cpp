@@ -89,14 +89,14 @@ std::vector<Value*> decompose_absolute(const Decompose& d) {
 
 std::vector<Value*> decompose_smooth(const Decompose& d) {
   const double beta = *constant_number(d.inputs[2]);
-  if (beta < 0) throw TypeError(cat("smooth_l1_loss: beta ", beta));
+  if (!(beta >= 0)) throw TypeError(cat("smooth_l1_loss: beta ", beta));
   if (beta == 0) return decompose_absolute(d);
   return reduced_errors(d, op::smooth_errors);
 }
 
 std::vector<Value*> decompose_huber(const Decompose& d) {
   const double delta = *constant_number(d.inputs[2]);
-  if (delta <= 0) throw TypeError(cat("huber_loss: delta ", delta));
+  if (!(delta > 0)) throw TypeError(cat("huber_loss: delta ", delta));
   return reduced_errors(d, op::huber_errors);
 }
 
@@ -409,7 +409,8 @@ std::vector<Type> infer_cross_entropy(const Infer& infer) {
   const Type& input = floating_tensor(infer, 0);
   const Type& target = tensor_type(infer, 1);
   const auto smoothing = constant_number(infer.inputs[3]);
-  if (!smoothing || *smoothing < 0 || *smoothing > 1) infer.fail("label smoothing must be known");
+  if (!smoothing || !(*smoothing >= 0 && *smoothing <= 1))
+    infer.fail("label smoothing must be known");
   if (input.rank() < 1) infer.fail(cat("input ", input));
   const int64_t reduction = reduction_of(infer.attributes);
   if (!is_probability_target(input, target)) {

@@ -218,10 +218,17 @@ Value call_ordered_dict(Interpreter& interpreter, const Arguments& arguments) {
   return dictionary;
 }
 
+bool is_callable(const Value& value) {
+  const PyTypeObject* const type = class_of(value);
+  return type == nullptr || type->tp_call != nullptr;
+}
+
 Value call_default_dict(Interpreter& interpreter, const Arguments& arguments) {
   auto dictionary = dict_of(default_dict_type());
   if (arguments.positional.size() > 2) return nullptr;
   dictionary->factory = arguments.positional.empty() ? interpreter.none() : arguments.positional[0];
+  if (!is_none(dictionary->factory) && !is_callable(dictionary->factory))
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: the factory can't be called");
   Arguments items = arguments;
   if (!items.positional.empty()) items.positional.erase(items.positional.begin());
   update_dict(interpreter, dictionary, items);

@@ -273,10 +273,10 @@ std::optional<graph::Dim> OperatorCall::as_size(const Parameter& parameter, cons
 std::optional<AttributeValue> OperatorCall::integer_list(const Parameter& parameter,
                                                          const Value& value) {
   if (std::optional<graph::Dim> dim = as_size(parameter, value)) {
-    bool first =
-        &parameter == &signature_.parameters[0] ||
-        (signature_.parameters[0].name == "self" && &parameter == &signature_.parameters[1]);
-    if (parameter.list_size == 0 && !first) return std::nullopt;
+    const size_t index = signature_.parameters[0].name == "self" ? 1 : 0;
+    const bool is_only =
+        &parameter == &signature_.parameters[index] && positional_parameters() == index + 1;
+    if (parameter.list_size == 0 && !is_only) return std::nullopt;
     auto length = static_cast<size_t>(std::max(parameter.list_size, 1));
     return AttributeValue(graph::Shape(length, *dim));
   }

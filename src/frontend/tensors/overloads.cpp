@@ -503,6 +503,7 @@ Value call_overloads(Interpreter& interpreter, const OperatorForm& form, PyObjec
   // Torch takes a tensor without dimensions for a number where no overload takes it for a tensor.
   for (const bool takes_elements : {false, true})
     for (const graph::OpDef* op : form.ops) {
+      if (takes_elements && op == &op::scatter_value) continue;  // the source of scatter.src
       Value result =
           call_overload(interpreter, form, *op, takes_elements, callable, arguments, why);
       if (result != nullptr || why.strides_unknown) return result;

@@ -30,6 +30,13 @@ bool is_list(const Value& value) {
          (PyList_CheckExact(known->object.get()) || PyTuple_CheckExact(known->object.get()));
 }
 
+/// Torch takes a tensor with dimensions for no list, and for no number.
+void check_no_tensor(Interpreter& interpreter, const Value& value) {
+  const auto* tensor = as<Tensor>(value);
+  if (tensor != nullptr && tensor->value->type.rank() > 0)
+    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: a tensor where a list is expected");
+}
+
 /// What one argument is in each of the calls.
 std::vector<Value> spread(Interpreter& interpreter, const Value& value, size_t count) {
   if (is_list(value)) return elements_of(interpreter, value);
@@ -53,6 +60,7 @@ std::optional<std::vector<CallArguments>> arguments_of_each(Interpreter& interpr
   const size_t count = elements_of(interpreter, arguments.positional[0]).size();
   std::vector<CallArguments> calls(count);
   for (const Value& argument : arguments.positional) {
+    check_no_tensor(interpreter, argument);
     const std::vector<Value> elements = spread(interpreter, argument, count);
     const bool may_be_tensors =
         is_list(argument) && !elements.empty() && as<Tensor>(elements[0]) != nullptr;
@@ -61,6 +69,7 @@ std::optional<std::vector<CallArguments>> arguments_of_each(Interpreter& interpr
     for (size_t i = 0; i < count; ++i) calls[i].positional.push_back(elements[i]);
   }
   for (const auto& [name, argument] : arguments.keywords) {
+    check_no_tensor(interpreter, argument);
     if (is_list(argument)) return std::nullopt;
     for (CallArguments& call : calls) call.keywords.emplace_back(name, argument);
   }

@@ -40,6 +40,10 @@ def moved(x):
     defaultdict(int, a=1).move_to_end("a")
 
 
+def factory(x):
+    return defaultdict(3)
+
+
 def concatenated(x):
     return operator.concat(1, 2)
 
@@ -77,7 +81,7 @@ REFUSED = {
     popped: "unsupported_argument", sliced: "would_raise", deleted: "would_raise",
     compared: "expression", classes: "would_raise", last_item: "unsupported_argument",
     concatenated: "expression", concatenated_in_place: "expression", summed: "would_raise",
-    summed_constants: "would_raise", repeated: "would_raise",
+    summed_constants: "would_raise", repeated: "would_raise", factory: "would_raise",
 }  # fmt: skip
 
 

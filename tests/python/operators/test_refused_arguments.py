@@ -110,6 +110,57 @@ def test_no_overload_takes_it(name):
     return Program(lambda x: OPAQUE[name](x * 0.5), [(torch.rand(2, 3),) for _ in range(6)])
 
 
+HUGE = 2**40
+# What eager raises for, and in what the program is left imperative.
+RAISES = {
+    "identity": (lambda x: torch.eye(HUGE), "shape_mismatch"),
+    "identity of two sizes": (lambda x: torch.eye(HUGE, HUGE), "shape_mismatch"),
+    "zeros": (lambda x: torch.zeros(HUGE, HUGE), "shape_mismatch"),
+    "ones": (lambda x: torch.ones(2**62, 2), "shape_mismatch"),
+    "full": (lambda x: torch.full((HUGE, HUGE), 1.0), "shape_mismatch"),
+    "empty": (lambda x: torch.empty(HUGE, HUGE), "shape_mismatch"),
+    "zeros in its dtype": (lambda x: x.new_zeros(HUGE, HUGE), "shape_mismatch"),
+    "random numbers": (lambda x: torch.rand(HUGE, HUGE), "shape_mismatch"),
+    "repeated": (lambda x: x.repeat(HUGE, HUGE), "shape_mismatch"),
+    "expanded": (lambda x: x[0].expand(HUGE, HUGE, 3), "shape_mismatch"),
+    "broadcast": (lambda x: torch.broadcast_to(x[0], (HUGE, HUGE, 3)), "shape_mismatch"),
+    "size that is no tuple": (lambda x: torch.full(2, 1.0), "unknown_callable"),
+    "tensor for a list": (lambda x: torch._foreach_add([x], x), "would_raise"),
+    "tensor for a list, in place": (lambda x: torch._foreach_mul_([x * 1], x), "would_raise"),
+    "source without dimensions": (
+        lambda x: x.scatter(0, torch.tensor([[0]]), torch.tensor(1.0)),
+        "shape_mismatch",
+    ),
+    "width that is NaN": (lambda x: F.huber_loss(x, x, delta=math.nan), "autograd"),
+    "slope that is NaN": (lambda x: F.smooth_l1_loss(x, x, beta=math.nan), "autograd"),
+}
+
+
+@pytest.mark.parametrize("name", RAISES)
+def test_what_raises_and_is_caught(name):
+    program, reason = RAISES[name]
+
+    def f(x):
+        try:
+            return program(x * 0.5)
+        except (TypeError, RuntimeError) as error:
+            return str(error), x * 2
+
+    @differential(reasons=[reason])
+    def test():
+        return Program(f, [(torch.rand(2, 3),) for _ in range(6)])
+
+    test()
+
+
+@differential()
+def test_smoothing_that_is_no_number():
+    def f(x):
+        return F.cross_entropy(x * 0.5, torch.tensor([0, 2]), label_smoothing=math.nan)
+
+    return Program(f, [(torch.rand(2, 3),) for _ in range(6)])
+
+
 # Earlier forms, which only the bindings know.
 DEPRECATED = {
     "addcmul": lambda x: torch.addcmul(x, 0.5, x, x),
