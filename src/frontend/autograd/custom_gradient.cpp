@@ -68,11 +68,12 @@ class CollectivesInOrder {
 
 }  // namespace
 
-void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*>& outputs,
-                             std::vector<graph::Value*>& seeds, bool create_graph, bool retain) {
+Handed follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*>& outputs,
+                               std::vector<graph::Value*>& seeds, bool create_graph, bool retain) {
   // Each only leads to what was there before it.
   std::vector<graph::Value*> without_gradient;  // where one gave None
   CollectivesInOrder collectives(interpreter);
+  Handed handed;
   for (size_t i = interpreter.custom_gradients.size(); i-- > 0;) {
     const CustomGradient record = interpreter.custom_gradients[i];
     const std::vector<bool> reached = passes::reachable(outputs, record.outputs);
@@ -100,6 +101,9 @@ void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*
     for (const bool has_gradient : reached)
       gradients.push_back(has_gradient ? make_tensor(interpreter, given[next++], false) : nullptr);
     const std::vector<Value> results = record.backward(interpreter, gradients);
+    for (const auto& values : {gradients, results})
+      for (const Value& each : values)
+        if (auto tensor = shared_as<Tensor>(each)) handed.push_back(memory_of(std::move(tensor)));
     collectives.note(record);
     for (size_t k = 0; k < record.inputs.size(); ++k) {
       auto* gradient = as<Tensor>(results[k]);
@@ -114,6 +118,7 @@ void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*
       seeds.push_back(read(interpreter, *gradient));
     }
   }
+  return handed;
 }
 
 std::vector<graph::Value*> beyond_custom_gradients(const AutogradState& autograd,

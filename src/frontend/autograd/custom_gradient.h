@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "frontend/values/value.h"
@@ -19,10 +20,13 @@ struct AutogradState;
 /// None, or nothing at all.
 inline bool is_missing(const Value& value) { return value == nullptr || is_none(value); }
 
+/// Tensors that the program's own code got on the way, or gave: gradients may lie in their memory.
+using Handed = std::vector<std::weak_ptr<Tensor>>;
+
 /// Adds to the outputs whose gradient is wanted, and their seeds, what lies beyond the program's
 /// own code that they reach.
-void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*>& outputs,
-                             std::vector<graph::Value*>& seeds, bool create_graph, bool retain);
+Handed follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*>& outputs,
+                               std::vector<graph::Value*>& seeds, bool create_graph, bool retain);
 /// The values, and those that lie beyond the program's own code that they reach. `consumed`:
 /// whether some of that code can't be gone through again.
 std::vector<graph::Value*> beyond_custom_gradients(const AutogradState& autograd,

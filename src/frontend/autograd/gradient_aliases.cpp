@@ -50,6 +50,22 @@ void relate_to_seed(const Seeds& seeds, size_t output, const std::shared_ptr<Ten
   gradient->uncertain_alias |= memory != seed;  // a view may be one element seen many times
 }
 
+/// As a gradient may lie in the memory of any. False: there are none.
+bool make_seeds_uncertain(const Seeds& seeds) {
+  bool found = false;
+  for (const Value& given : seeds.given)
+    if (const auto seed = shared_as<Tensor>(given)) found = memory_of(seed)->uncertain_alias = true;
+  return found;
+}
+
+/// The tensor and what else may be in its memory.
+std::vector<std::shared_ptr<Tensor>> related(const std::shared_ptr<Tensor>& tensor) {
+  std::vector<std::shared_ptr<Tensor>> all = {tensor};
+  for (const PossibleAlias& alias : tensor->possible_aliases)
+    if (auto other = alias.tensor.lock()) all.push_back(std::move(other));
+  return all;
+}
+
 /// What tells the memory from another: the seed that it is, or whose gradient was made there.
 const graph::Value* identity_of(const GradientMemory& memory, const Seeds& seeds) {
   if (!memory.output || !seeds.values[*memory.output]->type.is_tensor()) return memory.of;
@@ -64,8 +80,13 @@ bool share(const GradientMemory& one, const GradientMemory& other, const Seeds& 
 }  // namespace
 
 void relate_both_ways(const std::shared_ptr<Tensor>& one, const std::shared_ptr<Tensor>& other) {
-  one->possible_aliases.add({other, other->version});
-  other->possible_aliases.add({one, one->version});
+  const auto all_of_one = related(one), all_of_other = related(other);
+  for (const auto& a : all_of_one)
+    for (const auto& b : all_of_other) {
+      if (a == b) continue;
+      a->possible_aliases.add({b, b->version});
+      b->possible_aliases.add({a, a->version});
+    }
 }
 
 LeafGradients::LeafGradients(const Seeds& seeds, const std::vector<graph::Value*>& targets)
@@ -92,25 +113,21 @@ void LeafGradients::note_aliases(const std::vector<std::shared_ptr<Tensor>>& gra
   }
 }
 
+void note_handed_out(const Handed& handed, const std::shared_ptr<Tensor>& gradient) {
+  for (const std::weak_ptr<Tensor>& each : handed)
+    if (const auto tensor = each.lock()) relate_both_ways(gradient, tensor);
+}
+
 void note_aliases(const Seeds& seeds, const std::vector<graph::Value*>& targets,
                   const std::vector<std::shared_ptr<Tensor>>& gradients) {
   const auto memories = passes::memory_of_gradients(seeds.outputs, targets);
-  const auto is_like_another = [&](size_t number, bool known) {
-    for (size_t other = 0; other < gradients.size(); ++other)
-      if (other != number && (known || !memories[other].is_known) &&
-          gradients[other]->value->type == gradients[number]->value->type)
-        return true;
-    return false;
-  };
-  const bool has_seed = std::ranges::any_of(seeds.given, [](const Value& seed) {
-    return seed != nullptr && as<Tensor>(seed) != nullptr;
-  });
+  const auto unknown = std::ranges::count(memories, false, &GradientMemory::is_known);
   for (size_t i = 0; i < gradients.size(); ++i) {
     const GradientMemory& memory = memories[i];
-    const bool may_be_another = memory.is_known
-                                    ? memory.of != targets[i] && is_like_another(i, false)
-                                    : has_seed || is_like_another(i, true);
+    const bool may_be_another =
+        memory.is_known ? memory.of != targets[i] && unknown > 0 : gradients.size() > 1;
     gradients[i]->uncertain_alias = memory.is_spread || may_be_another;
+    if (!memory.is_known) gradients[i]->uncertain_alias |= make_seeds_uncertain(seeds);
     if (memory.output) relate_to_seed(seeds, *memory.output, gradients[i]);
     for (size_t other = 0; other < i; ++other)
       if (share(memory, memories[other], seeds)) relate_both_ways(gradients[i], gradients[other]);

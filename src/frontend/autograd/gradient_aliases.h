@@ -4,12 +4,14 @@
 #include <memory>
 #include <vector>
 
+#include "frontend/autograd/custom_gradient.h"
 #include "frontend/values/value.h"
 #include "passes/gradient/gradient_memory.h"
 
 namespace janus::frontend {
 
-/// Notes that two tensors share memory: neither may be written as long as both are there.
+/// Notes that two tensors, and what else may be in their memory, share it: none may be written as
+/// long as another is there.
 void relate_both_ways(const std::shared_ptr<Tensor>& one, const std::shared_ptr<Tensor>& other);
 
 /// What a gradient was asked for: a seed for each of the outputs, of which the first came from the
@@ -37,6 +39,9 @@ class LeafGradients {
   const std::vector<graph::Value*>& targets_;
   std::vector<passes::GradientMemory> memories_;
 };
+
+/// Notes that the program may hold the gradient's memory: it got these on the way.
+void note_handed_out(const Handed& handed, const std::shared_ptr<Tensor>& gradient);
 
 /// Notes for each target's gradient with which seed and which other gradient it may share its
 /// memory, and whether it may be written at all.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/mutation.h"
-#include "frontend/autograd/custom_gradient.h"
 #include "frontend/core/grad_mode.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
@@ -50,12 +49,13 @@ class HookOfLeaf {
 }  // namespace
 
 graph::Value* through_hooks(Interpreter& interpreter, const std::shared_ptr<Tensor>& leaf,
-                            graph::Value* gradient) {
+                            graph::Value* gradient, Handed& handed) {
   const std::vector<Value> hooks = hooks_at(interpreter, *leaf, "_backward_hooks");
   if (hooks.empty()) return gradient;
   const HookOfLeaf scope(interpreter, *leaf);
-  const Value result =
-      run_hooks(interpreter, hooks, make_tensor(interpreter, gradient, /*requires_grad=*/false));
+  const auto given = make_tensor(interpreter, gradient, /*requires_grad=*/false);
+  const Value result = run_hooks(interpreter, hooks, given);
+  handed.insert(handed.end(), {given, memory_of(shared_as<Tensor>(result))});
   graph::Value* replaced = read(interpreter, *as<Tensor>(result));
   if (replaced->type != gradient->type)
     interpreter.refuse(ReasonCode::autograd, "a gradient of another shape or dtype");

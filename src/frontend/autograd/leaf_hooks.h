@@ -10,15 +10,17 @@
 #include <span>
 #include <vector>
 
+#include "frontend/autograd/custom_gradient.h"
 #include "frontend/values/value.h"
 
 namespace janus::frontend {
 
 class Interpreter;
 
-/// What the hooks of a leaf make of a gradient; the same if there are none.
+/// What the hooks of a leaf make of a gradient; the same if there are none. Adds to `handed` what
+/// they got and gave.
 graph::Value* through_hooks(Interpreter& interpreter, const std::shared_ptr<Tensor>& leaf,
-                            graph::Value* gradient);
+                            graph::Value* gradient, Handed& handed);
 /// Calls those that follow the accumulation.
 void call_accumulation_hooks(Interpreter& interpreter, const std::shared_ptr<Tensor>& leaf);
 

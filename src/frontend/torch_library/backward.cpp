@@ -317,7 +317,8 @@ void accumulate(Interpreter& interpreter, const CollectivesSince& own, const Out
       graph::Value* sum = gradients[next++];
       for (size_t i = 1; i < leaf.values.size(); ++i)
         sum = op::add(interpreter.builder(), {sum, gradients[next++]});
-      sum = through_hooks(interpreter, leaf.leaf, sum);
+      Handed handed;  // eager copies what they hold
+      sum = through_hooks(interpreter, leaf.leaf, sum, handed);
       const bool wrongly = !leaf.reached.certain && is_planted(State::grad, Mutation::both_sides);
       const bool is_new =
           !is_made(leaf) || leaf.values.size() > 1 || memories.value().is_new(first);
@@ -460,11 +461,13 @@ std::vector<Value> gradient_tensors(Interpreter& interpreter, const Outputs& out
         graph::Value* gradient = gradients[next++];
         if (create_graph && interpreter.hooked_leaves.contains(as<Tensor>(inputs[i])))
           interpreter.refuse(ReasonCode::hook, "a leaf (under create_graph)");
-        gradient = through_hooks(interpreter, shared_as<Tensor>(inputs[i]), gradient);
+        Handed own;
+        gradient = through_hooks(interpreter, shared_as<Tensor>(inputs[i]), gradient, own);
         const bool requires_grad =
             create_graph && gradient_requires_grad(interpreter, outputs, gradient);
         auto tensor = make_tensor(interpreter, gradient, requires_grad);
         if (gradient->type.rank() > 1) tensor->strides = std::nullopt;  // as operators leave it
+        note_handed_out(own, tensor);
         results.push_back(std::move(tensor));
       } else {
         results.push_back(interpreter.none());
@@ -497,7 +500,8 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   for (size_t i = 0; i < output_values.size(); ++i)
     add_output(interpreter, outputs, output_values[i], i < seeds.size() ? seeds[i] : nullptr);
   check_not_consumed(interpreter, outputs.values);
-  follow_custom_gradients(interpreter, outputs.values, outputs.seeds, create_graph, retain);
+  const Handed handed =
+      follow_custom_gradients(interpreter, outputs.values, outputs.seeds, create_graph, retain);
   check_saved_values(interpreter, outputs.values);
   check_not_consumed(interpreter, outputs.values);
 
@@ -511,12 +515,15 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   check_certain(interpreter, outputs.values, targets);
   std::vector<bool> reached = passes::reachable(outputs.values, targets);
   std::vector<graph::Value*> wanted;
+  std::vector<bool> wanted_leaf;
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (reached[i])
+    if (reached[i]) {
       wanted.push_back(targets[i]);
-    else if (!allow_unused)
+      wanted_leaf.push_back(as<Tensor>(inputs[i])->is_leaf);
+    } else if (!allow_unused) {
       interpreter.refuse(ReasonCode::would_raise,
                          "RuntimeError: a tensor was not used in the graph");
+    }
   }
   std::vector<graph::Value*> gradients;
   if (!wanted.empty()) {
@@ -534,6 +541,11 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
     if (as<Tensor>(result) != nullptr) made.push_back(shared_as<Tensor>(result));
   seeds.resize(output_values.size());
   note_aliases({outputs.values, outputs.seeds, seeds}, wanted, made);
+  if (!handed.empty()) {
+    const LeafGradients memories({outputs.values, outputs.seeds, seeds}, wanted);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      if (!wanted_leaf[i] || !memories.is_new(i)) note_handed_out(handed, made[i]);
+  }
   std::vector<Value> all_results;
   for (const Value& input : all_inputs)
     all_results.push_back(

@@ -47,6 +47,25 @@ struct Rule {
   bool is_new() const { return is_known && !result && !is_spread; }
 };
 
+/// Whether a node whose rule nobody knows may sum that value up: then one element of the gradient
+/// is that of all places.
+bool may_be_summed(const Node& node, const Value& value) {
+  return std::ranges::any_of(node.outputs, [&](const Value* output) {
+    return carries_gradient(output->type) && output->type.rank() < value.type.rank();
+  });
+}
+
+Rule unknown_rule(const Node& node, size_t operand) {
+  return {.is_known = false, .is_spread = may_be_summed(node, *node.inputs[operand])};
+}
+
+/// Whether eager hands the gradient on where the node turns out to change nothing.
+bool may_change_nothing(const Node& node, size_t operand) {
+  if (node.output()->type != node.inputs[operand]->type) return false;
+  return node.op == &op::repeat || node.op == &op::tile || node.op == &op::cumsum ||
+         node.op->is(graph::Trait::view);
+}
+
 /// The rule for the gradient of that operand, of the node by itself.
 Rule expanded_rule(const Node& node, size_t operand) {
   graph::Graph graph = graph_of(node);
@@ -82,6 +101,7 @@ Rule expanded_rule(const Node& node, size_t operand) {
     value = from;
   }
   const auto found = std::ranges::find(expanded.inputs().subspan(first_seed), value);
+  if (found == expanded.inputs().end() && may_change_nothing(node, operand)) rule.is_known = false;
   if (found != expanded.inputs().end())
     rule.result = numbers[static_cast<size_t>(found - expanded.inputs().begin()) - first_seed];
   return rule;
@@ -90,12 +110,41 @@ Rule expanded_rule(const Node& node, size_t operand) {
 Rule rule_of(const Node& node, size_t operand) {
   if (!node.blocks.empty() || node.op == &op::opaque || node.op == &op::call ||
       node.op == &op::gradient)
-    return {.is_known = false};
+    return unknown_rule(node, operand);
   try {
     return expanded_rule(node, operand);
   } catch (const graph::TypeError&) {
-    return {.is_known = false};
+    return unknown_rule(node, operand);
   }
+}
+
+/// The gradient of a value that the blocks of the node use, which may be an operand too: new if all
+/// that uses it there makes a new one.
+Rule rule_within(const Node& node, const Value* value) {
+  std::vector<const Value*> same = {value};
+  for (const auto& block : node.blocks) {
+    const auto& parameters = block->parameters;
+    for (size_t i = 0; i < parameters.size() && i < node.inputs.size(); ++i)
+      if (node.inputs[i] == value) same.push_back(parameters[i]);
+  }
+  const auto is_it = [&](const Value* other) {
+    return std::ranges::find(same, other) != same.end();
+  };
+  const auto makes_new = [&](const Node& inner) {
+    for (size_t i = 0; i < inner.inputs.size(); ++i)
+      if (is_it(inner.inputs[i]) && inner.blocks.empty() && !rule_of(inner, i).is_new())
+        return false;
+    return inner.blocks.empty() || std::ranges::all_of(same, [&](const Value* each) {
+             return rule_within(inner, each).is_new();
+           });
+  };
+  for (const auto& block : node.blocks) {
+    const bool is_given = std::ranges::any_of(block->results, is_it);
+    if (is_given ||
+        !std::ranges::all_of(block->nodes, [&](const Node* n) { return makes_new(*n); }))
+      return {.is_known = false, .is_spread = may_be_summed(node, *value)};
+  }
+  return {};
 }
 
 /// The gradients of outputs, from their seeds to what they lead to.
@@ -150,11 +199,12 @@ class Gradients {
     for (const Node* node : users->second) {
       const bool is_certain = std::ranges::any_of(
           node->outputs, [&](Value* output) { return certain_.contains(output); });
-      const size_t before = terms.size();
+      if (!node->blocks.empty()) {
+        terms.push_back({node, 0, rule_within(*node, value), is_certain});
+        continue;
+      }
       for (size_t i = 0; i < node->inputs.size(); ++i)
         if (node->inputs[i] == value) terms.push_back({node, i, rule_of(*node, i), is_certain});
-      if (terms.size() == before)  // used in its blocks
-        terms.push_back({node, 0, {.is_known = false}, is_certain});
     }
     return terms;
   }

@@ -23,7 +23,7 @@ struct GradientMemory {
   bool is_known = true;
   const graph::Value* of = nullptr;  ///< the value for whose gradient that memory was made
   std::optional<size_t> output = std::nullopt;  ///< the output whose seed it is
-  bool is_spread = false;                       ///< several elements are one
+  bool is_spread = false;                       ///< several elements are one, or may be
   bool is_view = false;                         ///< another tensor there, of those elements
   /// Of concatenations that it comes from: the part that it lies in. Parts do not overlap.
   std::vector<std::pair<const graph::Node*, size_t>> parts = {};
