@@ -131,6 +131,24 @@ class StaleValue {
   std::unordered_set<const graph::Value*> seen_;
 };
 
+/// Whether eager gives no gradient, and not zeros, to operands that some results alone lead to.
+bool may_give_none(const graph::Node& node) {
+  if (node.op != &op::opaque) return false;
+  const auto name = node.attributes.get<std::string>("operator");
+  return name.find("_foreach_") != std::string::npos || name.find("slogdet") != std::string::npos;
+}
+
+void check_all_results_used(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
+  for (const graph::Node* node : gradient_nodes(outputs)) {
+    if (!may_give_none(*node)) continue;
+    const passes::Reached reached = passes::reached_from(outputs, passes::Paths::certain);
+    for (graph::Value* result : node->outputs)
+      if (passes::carries_gradient(result->type) && !reached.contains(result))
+        interpreter.refuse(ReasonCode::autograd,
+                           "a gradient that only some results of an operator lead to");
+  }
+}
+
 /// Whether the node wrote its result over its operand, and keeps that for its gradient.
 bool saves_its_result(const InterpreterState& state, const graph::Node& node) {
   if (graph::saves_of(*node.op) != graph::Saves::result_in_place) return false;
@@ -194,6 +212,7 @@ std::vector<graph::Value*> append_gradient(Interpreter& interpreter,
                                            const std::vector<graph::Value*>& seeds,
                                            const std::vector<graph::Value*>& targets,
                                            bool create_graph) {
+  check_all_results_used(interpreter, outputs);
   std::vector<graph::Value*> inputs = outputs;
   inputs.insert(inputs.end(), seeds.begin(), seeds.end());
   inputs.insert(inputs.end(), targets.begin(), targets.end());

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from differential import Program, differential
 
 import torch
 import torchjanus
@@ -183,3 +184,61 @@ def test_averages_of_weights():
     assert run.stats()["hits"] >= 3, run.stats()["reasons"]
     torch.testing.assert_close(found, expected)
     assert all(math.isfinite(each.sum()) for each in found)
+
+
+def leaves_of(x):
+    return x.clone().requires_grad_(), x.clone().requires_grad_()
+
+
+@differential(reasons=["autograd"])
+def test_gradient_of_one_result():
+    """Eager gives the others no gradient, and not zeros."""
+
+    def step(x):
+        a, b = leaves_of(x)
+        torch._foreach_mul([a, b], 2.0)[0].sum().backward()
+        return a.grad, b.grad
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])
+
+
+@differential(reasons=["autograd"])
+def test_unused_result():
+    def step(x):
+        a, b = leaves_of(x)
+        products = torch._foreach_mul([a, b], 2.0)
+        return torch.autograd.grad(products[0].sum(), (a, b), allow_unused=True)
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])
+
+
+@differential()
+def test_gradient_of_all_results():
+    def step(x):
+        a, b = leaves_of(x)
+        first, second = torch._foreach_mul([a, b], 2.0)
+        (first * second).sum().backward()
+        return a.grad, b.grad
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])
+
+
+@differential(reasons=["autograd"])
+def test_sign_of_a_determinant():
+    def step(x):
+        (a, _) = leaves_of(x.outer(x) + torch.eye(3))
+        torch.linalg.slogdet(a)[0].backward()
+        return a.grad
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])
+
+
+@differential()
+def test_both_results_of_a_determinant():
+    def step(x):
+        (a, _) = leaves_of(x.outer(x) + torch.eye(3))
+        sign, logarithm = torch.linalg.slogdet(a)
+        (sign * logarithm).backward()
+        return a.grad
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])
