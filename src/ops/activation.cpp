@@ -183,6 +183,12 @@ constexpr double gelu_slope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  /
 constexpr double gelu_cubic = 0.044715;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// That the node keeps its result, which it wrote over its operand: what it is made of does too.
+Attributes saved_results(const Node& node) {
+  const AttributeValue* const flags = node.attributes.find("_saves_results");
+  return flags == nullptr ? Attributes{} : Attributes{{"_saves_results", *flags}};
+}
+
 /// The formula of gelu. Eager calls no library for a tensor of one element.
 Gelu gelu_of(const Type& type) {
   const auto ask = eager_arithmetic().gelu;
@@ -437,7 +443,7 @@ constinit const OpDef op::functional_elu{
     .saves = Saves::result_in_place,
     .infer = same_as_floating,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
-      return {apply(op::elu, in(d, 0), in(d, 1), 1, 1)};
+      return {apply(op::elu, saved_results(d.node), in(d, 0), in(d, 1), 1, 1)};
     },
 };
 
@@ -452,7 +458,7 @@ constinit const OpDef op::selu{
     .saves = Saves::result_in_place,
     .infer = same_as_floating,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
-      return {apply(op::elu, in(d, 0), 1.6732632423543772848170429916717,
+      return {apply(op::elu, saved_results(d.node), in(d, 0), 1.6732632423543772848170429916717,
                     1.0507009873554804934193349852946, 1.0)};
     },
 };

@@ -234,6 +234,8 @@ Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph:
   }
   auto produced_by = tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
   write_in_place(interpreter, self, *node, contents, tracked);
+  if (graph::saves_of(op) == graph::Saves::result_in_place)
+    node->attributes.set("_saves_results", std::vector<bool>{true});
   self->producer = op;
   self->produced_by = std::move(produced_by);
   return self;

@@ -6,6 +6,7 @@ from differential import Program, differential
 from torch.nn import functional as F
 
 import torch
+import torchjanus
 from torch import nn
 
 
@@ -399,3 +400,43 @@ def test_logic_in_place_without_a_gradient(write):
         return y * w
 
     return backward_outside(step, [(torch.rand(4), numbers()) for _ in range(6)])
+
+
+WRITTEN_OVER = {
+    "elu": lambda x: F.elu(x * 1, inplace=True),
+    "elu of the bindings": lambda x: torch._C._nn.elu_(x * 1),
+    "elu, new": lambda x: F.elu(x * 1),
+    "selu": lambda x: F.selu(x * 1, inplace=True),
+    "celu": lambda x: F.celu(x * 1, inplace=True),
+    "leaky_relu": lambda x: F.leaky_relu(x * 1, 0.1, inplace=True),
+    "leaky_relu, new": lambda x: F.leaky_relu(x * 1, 0.1),
+    "relu": lambda x: F.relu(x * 1, inplace=True),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_OVER)
+def test_result_written_outside(name):
+    """Eager raises where the operator was in place, as it keeps its result for the gradient then."""
+
+    def convert(step):
+        converted = torchjanus.function(WRITTEN_OVER[name])
+        return step_with(converted), converted
+
+    def step_with(function):
+        def step(x):
+            result = function(x)
+            result.add_(1)
+            try:
+                result.sum().backward()
+            except RuntimeError as error:
+                return str(error)[:60]
+            return x.grad
+
+        return step
+
+    @differential()
+    def test():
+        calls = [(torch.randn(3, 4, requires_grad=True),) for _ in range(6)]
+        return Program(step_with(WRITTEN_OVER[name]), calls, convert=convert)
+
+    test()
