@@ -127,6 +127,8 @@ Rule rule_within(const Node& node, const Value* value) {
     for (size_t i = 0; i < parameters.size() && i < node.inputs.size(); ++i)
       if (node.inputs[i] == value) same.push_back(parameters[i]);
   }
+  const bool may_be_left_out = node.op == &op::while_ && same.size() > 1 &&
+                               node.attributes.get_or<int64_t>("minimum", 0) == 0;
   const auto is_it = [&](const Value* other) {
     return std::ranges::find(same, other) != same.end();
   };
@@ -138,13 +140,12 @@ Rule rule_within(const Node& node, const Value* value) {
              return rule_within(inner, each).is_new();
            });
   };
-  for (const auto& block : node.blocks) {
-    const bool is_given = std::ranges::any_of(block->results, is_it);
-    if (is_given ||
-        !std::ranges::all_of(block->nodes, [&](const Node* n) { return makes_new(*n); }))
-      return {.is_known = false, .is_spread = may_be_summed(node, *value)};
-  }
-  return {};
+  const auto makes_all_new = [&](const auto& block) {
+    return std::ranges::none_of(block->results, is_it) &&
+           std::ranges::all_of(block->nodes, [&](const Node* inner) { return makes_new(*inner); });
+  };
+  if (!may_be_left_out && std::ranges::all_of(node.blocks, makes_all_new)) return {};
+  return {.is_known = false, .is_spread = may_be_summed(node, *value)};
 }
 
 /// The gradients of outputs, from their seeds to what they lead to.

@@ -126,6 +126,16 @@ def joined(x):
     return of_y
 
 
+def loop_without_iterations(x):
+    seed = torch.ones(2, 2)
+    y = x
+    for _ in range(int(x[0, 0] > 0)):
+        y = torch.tanh(y)
+    (g,) = grad(y, x, seed)
+    g.mul_(5)
+    return seed
+
+
 def seed_of_what_is_not_followed(x):
     seed = torch.ones(2, 2)
     (g,) = grad(torch.addr(x, torch.ones(2), torch.ones(2)), x, seed)
@@ -164,6 +174,11 @@ def test_written_where_others_may_see_it(name):
         return Program(UNCERTAIN[name], signs())
 
     test()
+
+
+@differential(reasons=["dynamic_control"])
+def test_loop_without_iterations():
+    return Program(loop_without_iterations, signs())
 
 
 def after_a_function(x):
