@@ -4,6 +4,7 @@
 
 #include "frontend/autograd/custom_gradient.h"
 #include "frontend/autograd/gradient_nodes.h"
+#include "frontend/autograd/gradients.h"
 #include "frontend/tensors/grad_fn_name.h"
 
 namespace janus::frontend {
@@ -22,7 +23,10 @@ void note_differentiable_result(Interpreter& interpreter, const Tensor& tensor, 
   const std::vector<graph::Value*> values =
       beyond_custom_gradients(interpreter, {tensor.value}, result.consumed);
   result.consumed = result.consumed || is_consumed(interpreter, values);
-  if (!result.consumed) check_no_custom_gradient(interpreter, tensor.value);
+  if (!result.consumed) {
+    check_no_custom_gradient(interpreter, tensor.value);
+    check_all_results_used(interpreter, values);
+  }
   interpreter.output().differentiable_results.push_back(std::move(result));
 }
 

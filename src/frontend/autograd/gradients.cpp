@@ -138,17 +138,6 @@ bool may_give_none(const graph::Node& node) {
   return name.find("_foreach_") != std::string::npos || name.find("slogdet") != std::string::npos;
 }
 
-void check_all_results_used(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
-  for (const graph::Node* node : gradient_nodes(outputs)) {
-    if (!may_give_none(*node)) continue;
-    const passes::Reached reached = passes::reached_from(outputs, passes::Paths::certain);
-    for (graph::Value* result : node->outputs)
-      if (passes::carries_gradient(result->type) && !reached.contains(result))
-        interpreter.refuse(ReasonCode::autograd,
-                           "a gradient that only some results of an operator lead to");
-  }
-}
-
 /// Whether the node wrote its result over its operand, and keeps that for its gradient.
 bool saves_its_result(const InterpreterState& state, const graph::Node& node) {
   if (graph::saves_of(*node.op) != graph::Saves::result_in_place) return false;
@@ -204,6 +193,17 @@ void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value
     };
     if (any_stale(node->inputs, saved.inputs) || any_stale(node->outputs, saved.outputs))
       refuse_stale(interpreter, *node, stale.decides());
+  }
+}
+
+void check_all_results_used(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
+  for (const graph::Node* node : gradient_nodes(outputs)) {
+    if (!may_give_none(*node)) continue;
+    const passes::Reached reached = passes::reached_from(outputs, passes::Paths::certain);
+    for (graph::Value* result : node->outputs)
+      if (passes::carries_gradient(result->type) && !reached.contains(result))
+        interpreter.refuse(ReasonCode::autograd,
+                           "a gradient that only some results of an operator lead to");
   }
 }
 

@@ -17,6 +17,10 @@ void check_certain(Interpreter& interpreter, const std::vector<graph::Value*>& o
 /// Refuses if a value that the gradient of `outputs` needs was changed in place: eager would raise.
 void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value*>& outputs);
 
+/// Refuses if the outputs depend on some results only of an operator whose gradient eager may then
+/// not give.
+void check_all_results_used(Interpreter& interpreter, const std::vector<graph::Value*>& outputs);
+
 /// Gradients of the outputs, with seeds (none: one), with respect to the targets.
 std::vector<graph::Value*> append_gradient(Interpreter& interpreter,
                                            const std::vector<graph::Value*>& outputs,

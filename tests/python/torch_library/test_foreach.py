@@ -242,3 +242,32 @@ def test_both_results_of_a_determinant():
         return a.grad
 
     return Program(step, [(torch.randn(3),) for _ in range(6)])
+
+
+@pytest.mark.parametrize("name", ["foreach", "slogdet"])
+def test_gradient_of_one_result_outside(name):
+    weights = [torch.ones(2, 2, requires_grad=True) for _ in range(2)]
+
+    def loss(x):
+        if name == "foreach":
+            return torch._foreach_mul(weights, 2.0)[0].sum() * x
+        return torch.linalg.slogdet(weights[0] + torch.eye(2))[0] * x
+
+    def step_with(function):
+        def step(x):
+            for weight in weights:
+                weight.grad = None
+            function(x).backward()
+
+        return step
+
+    def convert(step):
+        converted = torchjanus.function(loss)
+        return step_with(converted), converted
+
+    @differential(reasons=["autograd"])
+    def test():
+        calls = [(torch.rand(()),) for _ in range(6)]
+        return Program(step_with(loss), calls, watch=[weights], convert=convert)
+
+    test()
