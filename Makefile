@@ -18,14 +18,14 @@ all: build
 # --- setting up -----------------------------------------------------------------------------------------
 packages:
 	@lacking() { for p; do dpkg-query -W -f='$${Status}\n' $$p 2>/dev/null | grep -q "ok installed" || echo $$p; done; }; \
-	missing=$$(lacking $(PACKAGES)); browser=$$(lacking $(BROWSER)); \
-	if [ -n "$$missing$$browser" ]; then \
-	  echo "installing Debian packages:" $$missing $$browser; \
-	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
-	  export DEBIAN_FRONTEND=noninteractive; \
-	  $$sudo apt-get update -qq && \
-	  { [ -z "$$missing" ] || $$sudo apt-get install -y -qq $$missing; } && \
-	  { [ -z "$$browser" ] || $$sudo apt-get install -y -qq --no-install-recommends $$browser; }; \
+	sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	install() { $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq "$$@"; }; \
+	missing=$$(lacking $(PACKAGES)); \
+	if [ -n "$$missing" ]; then echo "installing Debian packages:" $$missing; install $$missing || exit 1; fi; \
+	browser=$$(lacking $(BROWSER)); \
+	if [ -n "$$browser" ]; then \
+	  echo "installing $$browser, by which tests look at pages"; \
+	  install --no-install-recommends $$browser || echo "no $$browser here: these tests are skipped"; \
 	fi
 
 $(BIN)/ready: pyproject.toml

@@ -67,6 +67,7 @@ _MAY_BE_SKIPPED = (
     "since Python 3.14",
     "symtable",
     "no C++ compiler",
+    "no chromium",
     "no qemu-x86_64",
     "root may write everywhere",
     "the libraries of a wheel",
