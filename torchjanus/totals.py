@@ -13,12 +13,12 @@ def hits(snapshots: Iterable[Snapshot]) -> int:
 def calls(snapshots: Iterable[Snapshot]) -> int:
     """Calls with tensor work, in graphs and in Python; of what is cut those of its parts.
 
-    All parts count: one that does not pay for a graph of its own is left to Python by the cuts around it.
+    Parts without a graph's worth of it, as between two cuts, are counted by their time (summary.py).
     """
     sum_of_calls = 0
     for each in snapshots:
         for leaf in leaves(each):
-            if ("parts" in each or has_tensor_work(leaf)) and not leaf["holds_graphs"]:
+            if has_tensor_work(leaf) and not leaf["holds_graphs"]:
                 sum_of_calls += leaf["calls"] + leaf["passed"]
         if "parts" in each:
             sum_of_calls += each["passed"]

@@ -68,14 +68,11 @@ def test_reason_stands_at_the_line(cut):
     assert at[slow + 4].mark == "graph"
 
 
-def test_runs_in_python_count(cut):
+def test_calls_of_parts_without_work_do_not_count(cut):
+    """Their time does: what stands between graphs may be a `print`."""
     (part,) = (each for each in cut["parts"] if each["state"] == "graph")
-    (left,) = (each for each in cut["parts"] if each["state"] == "imperative")
     assert totals.hits([cut]) == part["hits"] > 30
-    assert totals.calls([cut]) == part["calls"] + left["calls"] + left["passed"] > 60
-    screen = summary.first_screen([cut], None, 0.1)
-    share = re.search(r"(\d+) % of the calls", screen)
-    assert share and 30 < int(share[1]) < 60
+    assert totals.calls([cut]) == part["calls"]
 
 
 def test_time_in_python_is_told(cut):

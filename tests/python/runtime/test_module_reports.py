@@ -56,7 +56,7 @@ def test_forward_is_shown_with_its_marks():
         "def forward(self, x):": "graph",
         "y = self.layer(x)": "graph",
         "if y.sum() > 1e9:": "assumed",
-        "y = y * 2": "imperative",
+        "y = y * 2": "not",
         "return y.tanh()": "graph",
     }
 
