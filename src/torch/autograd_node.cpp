@@ -90,7 +90,7 @@ class SecondBackward final : public autograd::Node {
   }
 };
 
-/// The same memory; a node that keeps it does not keep itself.
+/// The same memory; a node that keeps its result so does not keep itself.
 Slot without_grad_fn(const Slot& slot) {
   return slot.is_tensor() ? slot_of(tensor_of(slot).detach()) : slot;
 }
@@ -189,9 +189,11 @@ class GraphBackward final : public autograd::Node {
       const auto& differentiable = graph->results();
       for (const size_t index : graph->saved_results()) {
         const auto own = std::ranges::find(differentiable, index, &GradientGraph::Result::index);
-        saved.emplace_back(results[index], own != differentiable.end());
+        const bool is_output = own != differentiable.end();
+        saved.emplace_back(results[index], is_output);
         saved_numbers.push_back(static_cast<size_t>(own - differentiable.begin()));
-        if (differentiable.size() > 1) unchecked.push_back(without_grad_fn(results[index]));
+        if (differentiable.size() > 1)
+          unchecked.push_back(is_output ? without_grad_fn(results[index]) : results[index]);
       }
       for (const size_t index : graph->unrepeatable_results())
         given.emplace_back(results[index], false);
@@ -408,12 +410,14 @@ class GraphBackward final : public autograd::Node {
     return slots;
   }
 
-  /// What only gradients need that do not come may have been changed, as in eager.
+  /// What is not used may have been changed, as in eager: only gradients need it that do not come.
   std::vector<Slot> unpacked(const Way& way, const std::vector<bool>& uses) {
-    if (way.unchecked.empty()) return unpacked(way.saved);
     std::vector<Slot> slots;
-    for (size_t i = 0; i < way.saved.size(); ++i)
-      slots.push_back(uses[i] ? way.saved[i].get(node_of(way.saved_numbers[i])) : way.unchecked[i]);
+    for (size_t i = 0; i < way.saved.size(); ++i) {
+      const bool is_checked = way.unchecked.empty() || uses[i];
+      slots.push_back(is_checked ? way.saved[i].get(node_of(way.saved_numbers[i]))
+                                 : way.unchecked[i]);
+    }
     return slots;
   }
 
@@ -466,11 +470,11 @@ class GraphBackward final : public autograd::Node {
   /// incoming gradients that has an autograd node of its own.
   variable_list apply_differentiably(const Way& way, const variable_list& gradients,
                                      const std::vector<bool>& given) {
-    // Raises what eager raises if they were changed or freed.
-    if (way.unchecked.empty())
-      unpacked(way.saved);
-    else
-      unpacked(way, way.graph->backward(given).uses);
+    // Raises what eager raises if they were changed or freed. To ask what a part of the gradients
+    // uses, its backward run is compiled.
+    const bool is_whole = std::ranges::find(given, false) == given.end();
+    unpacked(way, is_whole ? std::vector<bool>(way.saved.size(), true)
+                           : way.graph->backward(given).uses);
     unpacked(read_);
     std::vector<Slot> inputs = unpacked(inputs_);
     const std::vector<Slot> cuts = unpacked(way.given);

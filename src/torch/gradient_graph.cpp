@@ -2,7 +2,8 @@
 #include "torch/gradient_graph.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <set>
+#include <span>
 #include <unordered_set>
 
 #include "execute/code/schedule.h"
@@ -14,18 +15,15 @@
 #include "ops/list.h"
 #include "ops/promotion.h"
 #include "ops/python.h"
-#include "passes/batching/recursion.h"
 #include "passes/cleanup/common_subexpressions.h"
 #include "passes/gradient/absent_gradients.h"
+#include "passes/gradient/active_nodes.h"
 #include "passes/gradient/differentiate.h"
 #include "passes/gradient/kept_results.h"
 #include "passes/gradient/reachable.h"
 #include "passes/gradient/split_gradient.h"
 #include "passes/lowering/decompose.h"
 #include "passes/pipeline/pipeline.h"
-#include "passes/reach/gradient_edges.h"
-#include "passes/reach/reachability.h"
-#include "passes/structure/captures.h"
 #include "passes/structure/copied.h"
 #include "passes/structure/replace_uses.h"
 #include "torch/aten_library.h"
@@ -165,46 +163,20 @@ void GradientGraph::find_reach() {
   }
 }
 
-namespace {
-
-/// Which values gradients go on from to one of the targets.
-class Leading {
- public:
-  explicit Leading(const std::vector<Value*>& targets) {
-    for (const Value* target : targets) leads_[target] = true;
-  }
-
-  bool operator()(const Value& value) {
-    const auto [known, is_new] = leads_.try_emplace(&value, false);
-    const Node* const node = value.definition;
-    if (!is_new || node == nullptr || !passes::passes_gradient(*node)) return known->second;
-    const bool found = !node->blocks.empty() ||
-                       std::ranges::any_of(passes::operands(*node),
-                                           [&](const Value* operand) { return (*this)(*operand); });
-    return leads_[&value] = found;
-  }
-
- private:
-  std::unordered_map<const Value*, bool> leads_;
-};
-
-}  // namespace
-
 void GradientGraph::find_shared_saved() {
   std::vector<Value*> targets = differentiable_values(graph_, inputs_, cells_);
   targets.insert(targets.end(), ends_.begin(), ends_.end());
-  Leading leads(targets);
   std::vector<std::set<const Node*>> saving;
   std::vector<bool> raises;  // a second backward() of the result, whatever branches and loops keep
   for (const Result& result : results_) {
     Value* from = graph_.results()[result.index];
     saving.emplace_back();
     raises.push_back(false);
-    for (const Value* each : passes::reached_from(std::span(&from, 1), passes::Paths::any)) {
-      const Node* const node = each->definition;
-      if (node == nullptr || !passes::passes_gradient(*node)) continue;
+    const passes::ActiveNodes active(graph_.value_count(), std::span(&from, 1), targets,
+                                     &graph_.body());
+    for (const Node* node : active.nodes()) {
       const graph::Saves saves = graph::saves_of(*node->op);
-      if (saves == graph::Saves::nothing || !leads(*each)) continue;
+      if (saves == graph::Saves::nothing) continue;
       saving.back().insert(node);
       raises.back() = raises.back() || (node->blocks.empty() && saves != graph::Saves::unstated);
     }

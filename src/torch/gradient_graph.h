@@ -94,8 +94,8 @@ class GradientGraph {
   struct Backward {
     std::unique_ptr<execute::Program> program;
     std::vector<bool> uses;  ///< which of the saved values
-    bool is_told =
-        false;  ///< behind all else it takes a b1[] for each result: whether its gradient comes
+    /// Behind all else it takes a b1[] for each result: whether its gradient comes.
+    bool is_told = false;
   };
   /// Takes the saved values, then one gradient for each differentiable result; gives the gradients
   /// of the differentiable inputs, then cells, then cuts.

@@ -89,17 +89,31 @@ void relate_both_ways(const std::shared_ptr<Tensor>& one, const std::shared_ptr<
     }
 }
 
-LeafGradients::LeafGradients(const Seeds& seeds, const std::vector<graph::Value*>& targets)
+GradientAliases::GradientAliases(const Seeds& seeds, const std::vector<graph::Value*>& targets)
     : seeds_(seeds),
       targets_(targets),
       memories_(passes::memory_of_gradients(seeds.outputs, targets)) {}
 
-bool LeafGradients::is_new(size_t target) const {
+bool GradientAliases::is_new(size_t target) const {
   const GradientMemory& memory = memories_[target];
   return memory.is_known && !memory.is_spread && !memory.output && memory.of == targets_[target];
 }
 
-void LeafGradients::note_aliases(const std::vector<std::shared_ptr<Tensor>>& gradients) const {
+void GradientAliases::note(const std::vector<std::shared_ptr<Tensor>>& gradients) const {
+  const auto unknown = std::ranges::count(memories_, false, &GradientMemory::is_known);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const GradientMemory& memory = memories_[i];
+    const bool may_be_another =
+        memory.is_known ? memory.of != targets_[i] && unknown > 0 : gradients.size() > 1;
+    gradients[i]->uncertain_alias = memory.is_spread || may_be_another;
+    if (!memory.is_known) gradients[i]->uncertain_alias |= make_seeds_uncertain(seeds_);
+    if (memory.output) relate_to_seed(seeds_, *memory.output, gradients[i]);
+    for (size_t other = 0; other < i; ++other)
+      if (share(memory, memories_[other], seeds_)) relate_both_ways(gradients[i], gradients[other]);
+  }
+}
+
+void GradientAliases::note_of_leaves(const std::vector<std::shared_ptr<Tensor>>& gradients) const {
   for (size_t i = 0; i < gradients.size(); ++i) {
     const GradientMemory& memory = memories_[i];
     if (gradients[i] == nullptr || memory.is_spread) continue;
@@ -116,22 +130,6 @@ void LeafGradients::note_aliases(const std::vector<std::shared_ptr<Tensor>>& gra
 void note_handed_out(const Handed& handed, const std::shared_ptr<Tensor>& gradient) {
   for (const std::weak_ptr<Tensor>& each : handed)
     if (const auto tensor = each.lock()) relate_both_ways(gradient, tensor);
-}
-
-void note_aliases(const Seeds& seeds, const std::vector<graph::Value*>& targets,
-                  const std::vector<std::shared_ptr<Tensor>>& gradients) {
-  const auto memories = passes::memory_of_gradients(seeds.outputs, targets);
-  const auto unknown = std::ranges::count(memories, false, &GradientMemory::is_known);
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    const GradientMemory& memory = memories[i];
-    const bool may_be_another =
-        memory.is_known ? memory.of != targets[i] && unknown > 0 : gradients.size() > 1;
-    gradients[i]->uncertain_alias = memory.is_spread || may_be_another;
-    if (!memory.is_known) gradients[i]->uncertain_alias |= make_seeds_uncertain(seeds);
-    if (memory.output) relate_to_seed(seeds, *memory.output, gradients[i]);
-    for (size_t other = 0; other < i; ++other)
-      if (share(memory, memories[other], seeds)) relate_both_ways(gradients[i], gradients[other]);
-  }
 }
 
 }  // namespace janus::frontend

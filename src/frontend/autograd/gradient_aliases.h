@@ -22,30 +22,29 @@ struct Seeds {
   const std::vector<Value>& given;
 };
 
-/// In whose memory backward() gets the gradients that it gives to leaves. Eager copies a gradient
-/// that somebody else has, but keeps a view of one, which is a tensor of its own.
-class LeafGradients {
+/// In whose memory gradients are that backward() or autograd.grad gets.
+class GradientAliases {
  public:
-  /// `given`: the program's seed.
-  LeafGradients(const Seeds& seeds, const std::vector<graph::Value*>& targets);
+  /// `targets`: whose gradients they are.
+  GradientAliases(const Seeds& seeds, const std::vector<graph::Value*>& targets);
 
   /// Whether the gradient of that target is surely a new tensor.
   bool is_new(size_t target) const;
-  /// Notes which others' memory the `.grad` of these targets may be; null: it isn't a new one.
-  void note_aliases(const std::vector<std::shared_ptr<Tensor>>& gradients) const;
+  /// Notes for each target's gradient with which seed and which other gradient it may share its
+  /// memory, and whether it may be written at all.
+  void note(const std::vector<std::shared_ptr<Tensor>>& gradients) const;
+  /// The same of gradients that become the `.grad` of leaves; null: it isn't a new one. Eager
+  /// copies a gradient that somebody else has, but keeps a view of one, which is a tensor of its
+  /// own.
+  void note_of_leaves(const std::vector<std::shared_ptr<Tensor>>& gradients) const;
 
  private:
   const Seeds seeds_;
   const std::vector<graph::Value*>& targets_;
-  std::vector<passes::GradientMemory> memories_;
+  const std::vector<passes::GradientMemory> memories_;
 };
 
 /// Notes that the program may hold the gradient's memory: it got these on the way.
 void note_handed_out(const Handed& handed, const std::shared_ptr<Tensor>& gradient);
-
-/// Notes for each target's gradient with which seed and which other gradient it may share its
-/// memory, and whether it may be written at all.
-void note_aliases(const Seeds& seeds, const std::vector<graph::Value*>& targets,
-                  const std::vector<std::shared_ptr<Tensor>>& gradients);
 
 }  // namespace janus::frontend

@@ -306,9 +306,9 @@ void accumulate(Interpreter& interpreter, const CollectivesSince& own, const Out
   }
   const std::vector<Value> given = {seed};
   const auto is_made = [](const ReachedLeaf& each) { return each.leaf->source == nullptr; };
-  std::optional<LeafGradients> memories;
+  std::optional<GradientAliases> aliases;
   if (as<Tensor>(seed) != nullptr || std::ranges::any_of(leaves, is_made))
-    memories.emplace(Seeds{outputs.values, outputs.seeds, given}, targets);
+    aliases.emplace(Seeds{outputs.values, outputs.seeds, given}, targets);
   in_any_order(interpreter, tensors, [&] {
     size_t next = 0;
     std::vector<std::shared_ptr<Tensor>> made;  // for each target
@@ -320,8 +320,7 @@ void accumulate(Interpreter& interpreter, const CollectivesSince& own, const Out
       Handed handed;  // eager copies what they hold
       sum = through_hooks(interpreter, leaf.leaf, sum, handed);
       const bool wrongly = !leaf.reached.certain && is_planted(State::grad, Mutation::both_sides);
-      const bool is_new =
-          !is_made(leaf) || leaf.values.size() > 1 || memories.value().is_new(first);
+      const bool is_new = !is_made(leaf) || leaf.values.size() > 1 || aliases.value().is_new(first);
       made.push_back(Accumulation(interpreter, leaf.leaf, sum,
                                   wrongly ? GradientReachability::Reached{} : leaf.reached, is_new)
                          .run());
@@ -329,7 +328,7 @@ void accumulate(Interpreter& interpreter, const CollectivesSince& own, const Out
       made.resize(next);
       call_accumulation_hooks(interpreter, leaf.leaf);
     }
-    if (memories) memories->note_aliases(made);
+    if (aliases) aliases->note_of_leaves(made);
   });
   std::erase_if(tensors, [&](const auto& tensor) {
     return std::ranges::any_of(leaves, [&](const ReachedLeaf& leaf) {
@@ -540,12 +539,10 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   for (const Value& result : results)
     if (as<Tensor>(result) != nullptr) made.push_back(shared_as<Tensor>(result));
   seeds.resize(output_values.size());
-  note_aliases({outputs.values, outputs.seeds, seeds}, wanted, made);
-  if (!handed.empty()) {
-    const LeafGradients memories({outputs.values, outputs.seeds, seeds}, wanted);
-    for (size_t i = 0; i < wanted.size(); ++i)
-      if (!wanted_leaf[i] || !memories.is_new(i)) note_handed_out(handed, made[i]);
-  }
+  const GradientAliases aliases({outputs.values, outputs.seeds, seeds}, wanted);
+  aliases.note(made);
+  for (size_t i = 0; i < wanted.size() && !handed.empty(); ++i)
+    if (!wanted_leaf[i] || !aliases.is_new(i)) note_handed_out(handed, made[i]);
   std::vector<Value> all_results;
   for (const Value& input : all_inputs)
     all_results.push_back(
