@@ -5,6 +5,7 @@ import random
 import time
 
 import pytest
+from backward_outside import used_outside
 from differential import Program, differential, rise_mib
 
 import torch
@@ -13,22 +14,7 @@ from torch import nn
 
 
 def looked_at(outputs, use, parameters, sizes=(2, 3)):
-    """`use` gets what `outputs(x)` gives, which alone is converted; the parameters' gradients count as well."""
-
-    def step_with(function):
-        def step(x):
-            for parameter in parameters:
-                parameter.grad = None
-            return use(function(x))
-
-        return step
-
-    def convert(step):
-        converted = torchjanus.function(outputs)
-        return step_with(converted), converted
-
-    calls = [(torch.randn(*sizes),) for _ in range(8)]
-    return Program(step_with(outputs), calls, watch=[parameters], convert=convert)
+    return used_outside(outputs, use, parameters, [(torch.randn(*sizes),) for _ in range(8)])
 
 
 def last(results):

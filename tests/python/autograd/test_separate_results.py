@@ -1,29 +1,16 @@
 """Several results that go their own ways: one is written, freed or batched, and another's gradient does not mind."""
 
 import pytest
-from differential import Program, differential
+from backward_outside import used_outside
+from differential import differential
 from torch.nn import functional as F
 
 import torch
-import torchjanus
 
 
 def outside(outputs, use, weight):
-    """`use` gets what `outputs(x)` gives, which alone is converted."""
-
-    def step_with(function):
-        def step(x):
-            weight.grad = None
-            return use(function(x))
-
-        return step
-
-    def convert(step):
-        converted = torchjanus.function(outputs)
-        return step_with(converted), converted
-
     calls = [(torch.randn(3, 3, requires_grad=True),) for _ in range(8)]
-    return Program(step_with(outputs), calls, watch=[weight], convert=convert)
+    return used_outside(outputs, use, [weight], calls)
 
 
 def loss_and_chances(weight, x):

@@ -22,3 +22,21 @@ def backward_outside(step, calls):
         return with_backward(converted), converted
 
     return Program(with_backward(step), calls, convert=convert)
+
+
+def used_outside(outputs, use, parameters, calls):
+    """`use` gets what `outputs(x)` gives, which alone is converted; the parameters' gradients count as well."""
+
+    def step_with(function):
+        def step(x):
+            for parameter in parameters:
+                parameter.grad = None
+            return use(function(x))
+
+        return step
+
+    def convert(_):
+        converted = torchjanus.function(outputs)
+        return step_with(converted), converted
+
+    return Program(step_with(outputs), calls, watch=[parameters], convert=convert)
