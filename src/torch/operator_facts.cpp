@@ -36,6 +36,7 @@ constexpr Entry kFamilies[] = {
     {"batch_norm", {.writes_unsaid = true}},       {"instance_norm", {.writes_unsaid = true}},
     {"fused_moving_avg", {.writes_unsaid = true}}, {"aten::as_strided", {.looks_at_memory = true}},
     {"embedding_bag", {.needs_data = true}},       {"rrelu", {.overwrites_saved = true}},
+    {"_foreach_", {.gives_apart = true}},          {"slogdet", {.gives_apart = true}},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "frontend/autograd/gradient_nodes.h"
+#include "frontend/core/torch_services.h"
 #include "frontend/values/restart.h"
 #include "graph/functions.h"
 #include "ops/list.h"
@@ -26,10 +27,8 @@ passes::SavedValues saved_by(const graph::Node& node) {
   else
     saved = {std::vector<bool>(node.inputs.size(), true),
              std::vector<bool>(node.outputs.size(), false)};
-  const auto flags = node.attributes.get_or<std::vector<bool>>("_saves_results", {});
   for (size_t i = 0; i < node.outputs.size(); ++i)
-    if (graph::saves_of(*node.op) == graph::Saves::result || (i < flags.size() && flags[i]))
-      saved.outputs[i] = true;
+    if (passes::eager_saves_result(node, i)) saved.outputs[i] = true;
   return saved;
 }
 
@@ -131,20 +130,6 @@ class StaleValue {
   std::unordered_set<const graph::Value*> seen_;
 };
 
-/// Whether eager gives no gradient, and not zeros, to operands that some results alone lead to.
-bool may_give_none(const graph::Node& node) {
-  if (node.op != &op::opaque) return false;
-  const auto name = node.attributes.get<std::string>("operator");
-  return name.find("_foreach_") != std::string::npos || name.find("slogdet") != std::string::npos;
-}
-
-/// Whether the node wrote its result over its operand, and keeps that for its gradient.
-bool saves_its_result(const InterpreterState& state, const graph::Node& node) {
-  if (graph::saves_of(*node.op) != graph::Saves::result_in_place) return false;
-  const auto written = state.history.overwritten.find(node.inputs[0]);
-  return written != state.history.overwritten.end() && written->second == &node;
-}
-
 /// Where a branch or loop decides, it is followed instead of merged.
 [[noreturn]] void refuse_stale(Interpreter& interpreter, const graph::Node& node,
                                const graph::Node* decides) {
@@ -182,8 +167,7 @@ void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value
   const OutsideOfBlocks outside(nodes);
   for (const graph::Node* node : nodes) {
     if (!node->blocks.empty() || !any_differentiable(interpreter, node->outputs)) continue;
-    passes::SavedValues saved = saved_by(*node);
-    if (saves_its_result(interpreter, *node)) saved.outputs.assign(node->outputs.size(), true);
+    const passes::SavedValues saved = saved_by(*node);
     StaleValue stale(interpreter, outside, *node);
     const auto any_stale = [&](const std::vector<graph::Value*>& values,
                                const std::vector<bool>& used) {
@@ -198,7 +182,9 @@ void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value
 
 void check_all_results_used(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
   for (const graph::Node* node : gradient_nodes(outputs)) {
-    if (!may_give_none(*node)) continue;
+    if (node->op != &op::opaque) continue;
+    const auto name = node->attributes.get<std::string>("operator");
+    if (!torch_services().facts(name).gives_apart) continue;
     const passes::Reached reached = passes::reached_from(outputs, passes::Paths::certain);
     for (graph::Value* result : node->outputs)
       if (passes::carries_gradient(result->type) && !reached.contains(result))

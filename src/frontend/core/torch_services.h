@@ -90,6 +90,9 @@ struct OperatorFacts {
   bool gives_in_order = false;   ///< what lies in the order of its indices, whatever it is given
   bool looks_at_memory = false;  ///< goes by where an operand lies, not only by what it holds
   bool needs_data = false;       ///< of tensors without data it gives other sizes
+  /// Operands that only some of its results lead to get no gradient where eager goes back from the
+  /// others alone, and not zeros.
+  bool gives_apart = false;
   /// Its in-place form counts as a write even where it gives its argument itself.
   bool always_writes = false;
   /// Its in-place form keeps no copy of what its gradient needs: backward() raises.

@@ -498,6 +498,22 @@ Value call_overload(Interpreter& interpreter, const OperatorForm& form, const gr
   }
 }
 
+/// Whether an overload differs from this one only in that it takes a tensor where this one takes a
+/// number. Torch chooses that one for every tensor, whatever it says of its shape.
+bool is_tensor_elsewhere(const OperatorForm& form, const graph::OpDef& op) {
+  using Kind = Parameter::Kind;
+  const std::vector<Parameter>& ours = op.signature().parameters;
+  return std::ranges::any_of(form.ops, [&](const graph::OpDef* other) {
+    const auto [mine, its] = std::ranges::mismatch(ours, other->signature().parameters, {},
+                                                   &Parameter::kind, &Parameter::kind);
+    const std::ranges::subrange rest(mine, ours.end());
+    const std::ranges::subrange its_rest(its, other->signature().parameters.end());
+    return !rest.empty() && !its_rest.empty() && mine->kind == Kind::scalar &&
+           its->kind == Kind::tensor &&
+           std::ranges::equal(rest.next(), its_rest.next(), {}, &Parameter::kind, &Parameter::kind);
+  });
+}
+
 }  // namespace
 
 Value call_overloads(Interpreter& interpreter, const OperatorForm& form, PyObject* callable,
@@ -505,7 +521,7 @@ Value call_overloads(Interpreter& interpreter, const OperatorForm& form, PyObjec
   // Torch takes a tensor without dimensions for a number where no overload takes it for a tensor.
   for (const bool takes_elements : {false, true})
     for (const graph::OpDef* op : form.ops) {
-      if (takes_elements && op == &op::scatter_value) continue;  // the source of scatter.src
+      if (takes_elements && is_tensor_elsewhere(form, *op)) continue;
       Value result =
           call_overload(interpreter, form, *op, takes_elements, callable, arguments, why);
       if (result != nullptr || why.strides_unknown) return result;

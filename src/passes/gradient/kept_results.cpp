@@ -18,9 +18,7 @@ using graph::Value;
 namespace {
 
 bool keeps_result(const Node& node, size_t index) {
-  if (graph::saves_of(*node.op) == graph::Saves::result) return true;
-  const auto flags = node.attributes.get_or<std::vector<bool>>("_saves_results", {});
-  if (index < flags.size() && flags[index]) return true;
+  if (eager_saves_result(node, index)) return true;
   return node.op->vjp != nullptr && saved_values(node).outputs[index];
 }
 

@@ -110,4 +110,10 @@ SavedValues saved_values(const Node& node) {
   return Probe(node).run();
 }
 
+bool eager_saves_result(const Node& node, size_t index) {
+  if (graph::saves_of(*node.op) == graph::Saves::result) return true;
+  const auto flags = node.attributes.get_or<std::vector<bool>>("_saves_results", {});
+  return index < flags.size() && flags[index];
+}
+
 }  // namespace janus::passes

@@ -15,4 +15,7 @@ struct SavedValues {
 /// Found by running the rule. Throws TypeError if the node has no gradient rule.
 SavedValues saved_values(const graph::Node& node);
 
+/// Whether eager's gradient of the node keeps that result whatever our rule uses.
+bool eager_saves_result(const graph::Node& node, size_t index);
+
 }  // namespace janus::passes

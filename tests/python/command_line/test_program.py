@@ -190,10 +190,11 @@ def test_an_expression_of_many_terms(terms: int, tmp_path: Path) -> None:
     code, out, err = python(tmp_path, "program.py")
     actual = run(tmp_path, "--explain", "program.py")
     assert actual[:2] == (code, out)
-    if code == 0 and terms == 1500:
+    assert "internal error" not in actual[2]
+    if sys.version_info < (3, 12) and terms == 1500:  # later Pythons parse that
         why = f"{tmp_path}/program.py runs imperatively: an expression in it is nested too deeply"
         assert actual[2].startswith(f"torchjanus: {why}\n")
-        assert actual[2].count(why) == 2 and "internal error" not in actual[2]
+        assert actual[2].count(why) == 2
     if code:
         assert actual[2] == err and "RecursionError" in err
 
