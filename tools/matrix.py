@@ -288,9 +288,14 @@ def cell(result: Result | None) -> str:
 def write_tables() -> None:
     results = kept()
     for file, made in ((PAGE, table(results)), (README, grid(results))):
-        before, rest = file.read_text().split(BEGIN)
-        after = rest.split(END)[1]
-        file.write_text(f"{before}{BEGIN}\n{made}{END}{after}")
+        write_between(file, BEGIN, END, made)
+
+
+def write_between(file: Path, begin: str, end: str, made: str) -> None:
+    """In place of what stands between the two lines."""
+    before, rest = file.read_text().split(begin)
+    after = rest.split(end)[1]
+    file.write_text(f"{before}{begin}\n{made}{end}{after}")
 
 
 def _minor(version: str) -> str:
