@@ -240,10 +240,12 @@ def kept() -> list[Result]:
 
 
 def keep(new: Result) -> None:
-    """In place of the same pair's earlier one with the same tests."""
+    """In place of the same pair's earlier one with the same tests. A test sees whether the tables are behind, so they
+    are written at once: the next pair may run it."""
     others = [each for each in kept() if key_of(each) != key_of(new)]
     lines = ",\n".join(f"  {json.dumps(each)}" for each in sorted([*others, new], key=order_of))
     RESULTS.write_text(f"[\n{lines}\n]\n")
+    write_tables()
 
 
 # --- the tables -----------------------------------------------------------------------------------
@@ -341,8 +343,11 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="the roots keep their environments")
     parser.add_argument("--page", action="store_true", help="run nothing, write the tables")
     arguments = parser.parse_args()
+    if arguments.page:
+        write_tables()
+        return 0
     failed = 0
-    pairs = chosen(arguments.pairs, arguments.tests) if not arguments.page else []
+    pairs = chosen(arguments.pairs, arguments.tests)
     for pair in pairs:
         if is_known(pair, kept()) and not arguments.again:
             print(f"{pair}: this commit was tried already (--again tries it once more)")
@@ -355,7 +360,6 @@ def main() -> int:
         print(f"{pair}: {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
         keep(result_of(pair, counts))
         failed += counts.failed
-    write_tables()
     return min(failed, 1)
 
 

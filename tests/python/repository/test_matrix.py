@@ -48,7 +48,6 @@ def test_a_pair_is_known_if_this_commit_was_tried_with_the_same_tests(matrix, mo
 def test_tables_are_made_of_what_is_kept(matrix):
     keep(matrix, "3.11", "2.13.0")
     keep(matrix, "3.14", "2.15.1", passed=28, failed=2)
-    matrix.write_tables()
     date = matrix.kept()[0]["date"]
     page = matrix.PAGE.read_text()
     assert page.startswith(f"before\n{matrix.BEGIN}\n{matrix.HEAD}| 3.11 |")
