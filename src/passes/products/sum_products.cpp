@@ -240,7 +240,7 @@ class Planner {
 
   void gather_parts(Sum& sum) const {
     const Values before = sum.terms;
-    std::map<int64_t, Value*> by_index;
+    std::map<int64_t, const Node*> by_index;
     const Node* first = nullptr;
     const Values terms = take(sum, [&](const Node& node) {
       if (node.op != &op::select_backward) return false;
@@ -253,15 +253,14 @@ class Planner {
     if (terms.empty()) return;
     for (const Value* term : terms)
       by_index.emplace(ops::integer_attribute(term->definition->attributes, "index"),
-                       term->definition->inputs[0]);
+                       term->definition);
     const int64_t range = by_index.rbegin()->first - by_index.begin()->first + 1;
     if (by_index.size() < terms.size() || range > static_cast<int64_t>(terms.size())) {
       sum.terms = before;
       return;
     }
-    for (const auto& [index, part] : by_index) sum.parts.push_back(part);
-    for (const Value* term : terms)
-      if (term->definition->inputs[0] == sum.parts.front()) sum.part = term->definition;
+    for (const auto& [index, part] : by_index) sum.parts.push_back(part->inputs[0]);
+    sum.part = by_index.begin()->second;
   }
 
   void keep(Sum sum) {

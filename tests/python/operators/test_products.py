@@ -583,3 +583,38 @@ def test_turned_weights_in_front_of_a_loop():
     lengths = [3, 5, 2, 7, 4, 9, 6, 3, 8, 5, 11, 2]
     calls = [(torch.randn(length, 3, 20),) for length in lengths]
     return Program(step, calls, watch=[layer, mixed, optimizer])
+
+
+NEIGHBOURS = {
+    "rows, the later one first": lambda w: w[1] + w[0],
+    "the last rows": lambda w: w[3] + w[2],
+    "columns": lambda w: w[:, 2] + w[:, 1],
+    "through an ellipsis": lambda w: w[..., 1] + w[..., 0],
+    "three": lambda w: w[2] + w[0] + w[1],
+    "negative numbers": lambda w: w[-1] + w[-2],
+    "different gradients": lambda w: w[1] * 2 + w[0],
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+@differential()
+def test_parts_that_get_the_same_gradient(name):
+    w = torch.randn(4, 3, requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        NEIGHBOURS[name](w * x).sum().backward()
+        return w.grad * 1
+
+    return Program(step, [(torch.randn(4, 3),) for _ in range(6)])
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_parts_that_get_the_same_gradient_outside(name):
+    w = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+    f = torchjanus.function(lambda: NEIGHBOURS[name](w))
+    for _ in range(6):
+        (given,) = torch.autograd.grad(f().sum(), w)
+        (expected,) = torch.autograd.grad(NEIGHBOURS[name](w).sum(), w)
+        assert torch.equal(given, expected)
+    assert f.stats()["hits"] >= 2
