@@ -42,6 +42,7 @@ Read turned(const Node& node) {
   const Shape& shape = node.inputs[0]->type.shape;
   Read read{empty_map(shape.size(), shape.size())};
   for (size_t d = 0; d < shape.size(); ++d) follow(read.map, d, d);
+  if (shape.empty()) return read;  // its one dimension, by eager's rules, has one element
   for (const Dim& dim : list_attribute(node.attributes, "dims")) {
     const auto d = static_cast<size_t>(wrap_dim(dim.value(), static_cast<int64_t>(shape.size())));
     follow(read.map, d, d, -1);

@@ -120,3 +120,11 @@ def test_constant_that_does_not_fit(fill):
         return REPLACEMENTS[fill](x, 300)
 
     return Program(f, [(torch.tensor([1, 2, 3, 100], dtype=torch.uint8),) for _ in range(6)])
+
+
+@differential()
+def test_turned_without_dimensions():
+    def step(x):
+        return x.sum().flip(0), torch.flip(x.mean(), (-1,)) * 2, x.amax().flip(())
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])
