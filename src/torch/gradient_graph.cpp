@@ -217,6 +217,7 @@ void GradientGraph::find_checked_results() {
 void GradientGraph::find_unrepeatable() {
   Sources used;
   for (const Result& result : results_) used.add(graph_.results()[result.index]);
+  const std::vector<Value*> targets = differentiable_values(graph_, inputs_, cells_);
   std::set<std::string> written;
   for (const Node* node : graph_.body().nodes) {
     if (node->op == &op::commit) written.insert(node->attributes.get<std::string>("cell"));
@@ -242,6 +243,10 @@ void GradientGraph::find_unrepeatable() {
     if (!is_overwritten && (draws_in_block_ || !execute::draws(*node))) continue;
     for (Value* output : node->outputs)
       if (used.contains(output)) unrepeatable_.push_back(output);
+    if (node->op != &op::opaque) continue;
+    // Given to the graph instead of computed by it, its results have no gradient any more.
+    const std::vector<bool> leads_to_input = passes::reachable(node->outputs, targets);
+    if (std::ranges::find(leads_to_input, true) != leads_to_input.end()) has_no_second_ = true;
   }
 }
 

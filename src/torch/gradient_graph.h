@@ -123,7 +123,8 @@ class GradientGraph {
   /// The gradients as a function of the graph's own inputs and cells, which can be differentiated
   /// again: takes the graph's inputs, then the unrepeatable values, then the cuts' results, then
   /// those of the kept results, then one gradient for each differentiable result. Null where an
-  /// operator has no second gradient, or a clock is read in a branch, loop or function.
+  /// operator has no second gradient, draws what its operands get gradients of, or a clock is read
+  /// in a branch, loop or function.
   GradientGraph* recomputed();
   /// The forward program of a graph that `recomputed` gave.
   execute::Program& program();

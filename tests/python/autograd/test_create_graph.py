@@ -299,6 +299,29 @@ def test_gradients_that_clocks_decide():
         given[0].sum().backward()
 
 
+DRAWING = {
+    "alpha_dropout": lambda w: F.alpha_dropout(w, 0.5, training=True),
+    "rrelu": lambda w: F.rrelu(w, training=True),
+    "gamma": lambda w: torch._standard_gamma(w.exp()),
+}
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_gradients_of_opaque_draws(name):
+    """They are eager's; only who differentiates them is told."""
+    w = torch.randn(20, dtype=torch.float64, requires_grad=True)
+    f = torchjanus.function(lambda: DRAWING[name](w))
+    for seed in range(8):
+        torch.manual_seed(seed)
+        (expected,) = torch.autograd.grad(DRAWING[name](w).sum(), w)
+        torch.manual_seed(seed)
+        (given,) = torch.autograd.grad(f().sum(), w, create_graph=True)
+        torch.testing.assert_close(given, expected)
+    assert f.stats()["hits"] >= 2
+    with pytest.raises(RuntimeError, match="second gradient"):
+        given.square().sum().backward()
+
+
 @differential(hits=2)
 def test_more_than_one_kernel_for_rows_and_points():
     """A second gradient of a layer norm: a group that is cut, with its rows on both sides."""
