@@ -80,6 +80,14 @@ bool is_looked_at(const Edge& result) {
   return found != tasks->end() && found->second.captures_ != nullptr;
 }
 
+/// Whether the backward() at hand goes there: it may be for some inputs only.
+bool is_on_the_way(const Edge& edge) {
+  const auto* tasks = autograd::get_current_graph_task_exec_info();
+  if (tasks == nullptr || tasks->empty()) return true;
+  const auto found = tasks->find(edge.function.get());
+  return found != tasks->end() && found->second.should_execute();
+}
+
 /// The grad_fn of gradients that can't be differentiated.
 class SecondBackward final : public autograd::Node {
  public:
@@ -94,6 +102,18 @@ class SecondBackward final : public autograd::Node {
 Slot without_grad_fn(const Slot& slot) {
   return slot.is_tensor() ? slot_of(tensor_of(slot).detach()) : slot;
 }
+
+/// Gives one of several results the name of its own grad_fn: passes the gradient on.
+class ResultBackward final : public autograd::Node {
+ public:
+  ResultBackward(std::string name, Edge next)
+      : Node(autograd::edge_list{std::move(next)}), name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  variable_list apply(variable_list&& gradients) override { return std::move(gradients); }
+
+ private:
+  std::string name_;
+};
 
 class GraphBackward final : public autograd::Node {
  public:
@@ -147,14 +167,18 @@ class GraphBackward final : public autograd::Node {
   /// The engine comes here without any gradient where that went through the whole run by way of
   /// another result's node, which leads here too.
   variable_list apply(variable_list&& gradients) override {
-    if (std::ranges::none_of(gradients, &at::Tensor::defined)) return variable_list(num_outputs());
     const std::lock_guard lock(mutex_);
+    run_for_ = std::exchange(gone_through_, {});
+    if (std::ranges::none_of(gradients, &at::Tensor::defined)) {
+      go_through(run_for_);
+      return variable_list(num_outputs());
+    }
     const auto python = lock_python();
     const OrdinaryExecution execution;  // gradients may be pending, and the run's operators may not
     const std::vector<bool> given = complete(gradients);
     check_not_freed(given);
-    run_for_ = given;
     const Way& way = goes_apart() ? apart_ : whole_;
+    note_run(given, &way == &whole_);
     check_kept(way, given);
     if (is_divided_) return apply_first_part(gradients, given);
     variable_list made = apply_whole(way, gradients, given);
@@ -167,6 +191,7 @@ class GraphBackward final : public autograd::Node {
   /// Eager frees what the results at hand need, and others may go their own ways still.
   void release_variables() override {
     const std::lock_guard lock(mutex_);
+    if (run_for_.empty()) return;
     for (size_t r = 0; r < run_for_.size(); ++r)
       if (run_for_[r]) freed_.insert(r);
     const auto is_still_due = [&](size_t r) { return !is_freed(r) && !freed_.contains(r); };
@@ -178,6 +203,7 @@ class GraphBackward final : public autograd::Node {
     whole_.unchecked.clear();
     apart_.unchecked.clear();
     findings_.reset();
+    is_released_ = true;
   }
 
  private:
@@ -333,6 +359,45 @@ class GraphBackward final : public autograd::Node {
         freed_, [&](size_t other) { return whole_.graph->shares_saved(result, other); });
   }
 
+  /// For release_variables.
+  void note_run(const std::vector<bool>& given, bool is_whole) {
+    if (!is_all_asked_for(given)) return run_for_.clear();
+    if (is_whole) go_through(given);
+    run_for_.resize(given.size());
+    for (size_t r = 0; r < given.size(); ++r)
+      if (given[r]) run_for_[r] = true;
+  }
+
+  /// The whole run goes through those of the nodes in front, to which no gradient comes then.
+  void go_through(const std::vector<bool>& given) {
+    const std::span<const Edge> edges = cuts();
+    if (given.empty() || edges.empty()) return;
+    const std::vector<bool> is_reached = reached_from(apart_, given);
+    for (size_t i = 0; i < edges.size(); ++i) {
+      if (!edges[i].is_valid() || !is_reached[is_reached.size() - edges.size() + i]) continue;
+      const bool is_named = dynamic_cast<ResultBackward*>(edges[i].function.get()) != nullptr;
+      const Edge& result = is_named ? edges[i].function->next_edge(0) : edges[i];
+      if (auto* front = dynamic_cast<GraphBackward*>(result.function.get()))
+        front->be_gone_through(result.input_nr);
+    }
+  }
+
+  void be_gone_through(size_t result) {
+    const std::lock_guard lock(mutex_);
+    TORCH_CHECK(!is_freed(result), autograd::ERR_BACKWARD_TWICE);
+    gone_through_.resize(whole_.graph->results().size());
+    gone_through_[result] = true;
+  }
+
+  /// Whether the backward() at hand goes to all targets that these results lead to.
+  bool is_all_asked_for(const std::vector<bool>& given) const {
+    const std::vector<bool> is_reached = reached_from(whole_, given);
+    for (size_t i = 0; i < num_outputs(); ++i)
+      if (next_edge(i).is_valid() && (is_divided_ || is_reached[i]) && !is_on_the_way(next_edge(i)))
+        return false;
+    return true;
+  }
+
   void check_not_freed(const std::vector<bool>& given) const {
     for (size_t r = 0; r < given.size(); ++r)
       TORCH_CHECK(!given[r] || !is_freed(r), autograd::ERR_BACKWARD_TWICE);
@@ -414,9 +479,10 @@ class GraphBackward final : public autograd::Node {
   std::vector<Slot> unpacked(const Way& way, const std::vector<bool>& uses) {
     std::vector<Slot> slots;
     for (size_t i = 0; i < way.saved.size(); ++i) {
-      const bool is_checked = way.unchecked.empty() || uses[i];
-      slots.push_back(is_checked ? way.saved[i].get(node_of(way.saved_numbers[i]))
-                                 : way.unchecked[i]);
+      if (uses[i] || (way.unchecked.empty() && !is_released_))
+        slots.push_back(way.saved[i].get(node_of(way.saved_numbers[i])));
+      else
+        slots.push_back(is_released_ ? Slot() : way.unchecked[i]);
     }
     return slots;
   }
@@ -524,23 +590,15 @@ class GraphBackward final : public autograd::Node {
   std::vector<NodePointer<BucketBackward>> chain_;           ///< until they have what they keep
   std::map<size_t, WeakNodePointer<autograd::Node>> named_;  ///< by result
   std::mutex mutex_;
-  std::vector<bool> run_for_;  ///< to which results a gradient came in the last run
-  std::set<size_t> freed_;     ///< those whose backward() has run
+  /// To which results a gradient came in the last run; empty if that was none, or went to some of
+  /// the targets only. Then eager frees other nodes' values only.
+  std::vector<bool> run_for_;
+  std::vector<bool> gone_through_;  ///< from which results another node's run went on in here
+  std::set<size_t> freed_;          ///< those whose backward() has run
+  bool is_released_ = false;        ///< nothing is kept any more; results that need nothing go on
   std::vector<Kept> read_, inputs_, cells_;
   std::shared_ptr<execute::Findings> findings_;  ///< with the tensors in `read_`
   std::vector<std::string> cell_names_;
-};
-
-/// Gives one of several results the name of its own grad_fn: passes the gradient on.
-class ResultBackward final : public autograd::Node {
- public:
-  ResultBackward(std::string name, Edge next)
-      : Node(autograd::edge_list{std::move(next)}), name_(std::move(name)) {}
-  std::string name() const override { return name_; }
-  variable_list apply(variable_list&& gradients) override { return std::move(gradients); }
-
- private:
-  std::string name_;
 };
 
 /// The grad_fn of a result whose backward has run, inside the graph, and freed what it needs.
