@@ -108,7 +108,7 @@ class Program:
 
 def absolute(path: str) -> str:
     """As Python names a script in `__file__` and tracebacks: links are not followed."""
-    return str(Path.cwd() / path)
+    return os.path.join(os.getcwd(), path)  # a Path would leave out "./"
 
 
 def _below(folders: Sequence[Path], parts: Sequence[str]) -> Path | None:

@@ -199,6 +199,12 @@ def test_an_expression_of_many_terms(terms: int, tmp_path: Path) -> None:
         assert actual[2] == err and "RecursionError" in err
 
 
+@pytest.mark.parametrize("name", ["./program.py", ".//program.py", "../inner/program.py"])
+def test_paths_are_not_shortened(name: str, tmp_path: Path) -> None:
+    write(tmp_path, {"inner/program.py": "print(__file__)\nraise ValueError\n"})
+    assert run(tmp_path / "inner", name) == python(tmp_path / "inner", name)
+
+
 # --- files that must not be overwritten -----------------------------------------------------------
 
 
