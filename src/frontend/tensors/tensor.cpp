@@ -45,6 +45,9 @@ void check_aliases_unchanged(const Frames& frames, const Tensor& tensor) {
     refuse_written_alias(frames);
 }
 
+/// Eager moves what retains a gradient to the tensor as it is written.
+bool retains_gradient(const Tensor& tensor) { return !tensor.is_leaf && tensor.grad != nullptr; }
+
 }  // namespace
 
 bool has_live_alias(const Tensor& tensor) {
@@ -62,6 +65,8 @@ graph::Value* read(Interpreter& interpreter, Tensor& tensor) {
     refuse_written_alias(interpreter);
   if (tensor.requires_grad && tensor.is_leaf)
     interpreter.refuse(ReasonCode::autograd, "a leaf shares memory with a tensor that was written");
+  if (tensor.requires_grad && retains_gradient(tensor))
+    interpreter.refuse(ReasonCode::hook, "a view (what it was taken from is changed in place)");
   std::vector<graph::Value*> inputs = tensor.view_node->inputs;
   inputs[0] = base;
   graph::Node* again =
@@ -212,6 +217,15 @@ bool is_one_of_several(const Tensor& tensor) {
   return false;
 }
 
+/// Refuses a write that moves hooks, or goes past them: those of views are none of what was written
+/// through them.
+void check_hooks_stay(Interpreter& interpreter, const Tensor& written) {
+  for (const Tensor* step = &written; step != nullptr; step = step->base.get())
+    if (retains_gradient(*step) ||
+        (step->base != nullptr && has_hooks(interpreter.tensor_hooks, *step, step->value)))
+      interpreter.refuse(ReasonCode::hook, "a tensor (it is changed in place)");
+}
+
 /// What autograd calls the nodes of a tensor that was written, and of the one it was taken from.
 void name_after_write(Tensor& tensor, Tensor& root) {
   root.produced_by = tensor.produced_by = nullptr;
@@ -234,6 +248,7 @@ void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tens
   const bool is_detached = is_detached_alias(*tensor);
   if (tracked && interpreter.modes.grad_enabled && is_detached && !is_untracked_alias(*tensor))
     interpreter.refuse(ReasonCode::autograd, "an in-place write with a gradient after detach()");
+  if (interpreter.modes.grad_enabled && !is_detached) check_hooks_stay(interpreter, *tensor);
   if (tracked && interpreter.modes.grad_enabled) name_after_write(*tensor, root);
   if (!interpreter.modes.grad_enabled || is_detached) {
     if (root.requires_grad && !root.is_leaf)

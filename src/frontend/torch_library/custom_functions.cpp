@@ -348,12 +348,18 @@ Value call_watch_outputs(Interpreter& interpreter, const CallArguments& argument
 
 // --- hooks --------------------------------------------------------------------------------------
 
-/// Whether something with a gradient has been computed from the value.
+/// Whether something with a gradient has been computed from the value: by a node, or by a Function,
+/// as a gradient goes past its nodes.
 bool is_used(Interpreter& interpreter, const graph::Value* value) {
-  bool used = false;
+  const auto has = [&](const std::vector<graph::Value*>& values) {
+    return std::ranges::find(values, value) != values.end();
+  };
+  bool used = std::ranges::any_of(interpreter.custom_gradients,
+                                  [&](const CustomGradient& record) { return has(record.inputs); });
   graph::for_each_node(interpreter.output().graph.body(), [&](const graph::Node& node) {
-    const bool takes =
-        std::find(node.inputs.begin(), node.inputs.end(), value) != node.inputs.end();
+    const bool takes = has(node.inputs) || std::ranges::any_of(node.blocks, [&](const auto& block) {
+                         return has(block->results);
+                       });
     for (const graph::Value* output : node.outputs)
       used = used || (takes && interpreter.differentiable.contains(output));
   });
@@ -392,6 +398,9 @@ std::shared_ptr<Instance> register_hook(Interpreter& interpreter,
   if (!has_hooks(interpreter.tensor_hooks, *tensor, tensor->value) &&
       is_used(interpreter, tensor->value))
     interpreter.refuse(ReasonCode::hook, "a tensor from which something was computed already");
+  // What the views hold that were written leads past the value of this tensor, but not in eager.
+  if (tensor->is_viewed && !tensor->past_values.empty())
+    interpreter.refuse(ReasonCode::hook, "a tensor that was viewed and changed in place");
   const std::shared_ptr<Sequence> hooks = hooks_of(interpreter, *tensor);
   const size_t place = hooks->elements.size();
   hooks->elements.push_back(hook);
