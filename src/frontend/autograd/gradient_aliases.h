@@ -39,6 +39,13 @@ class GradientAliases {
   void note_of_leaves(const std::vector<std::shared_ptr<Tensor>>& gradients) const;
 
  private:
+  /// Whether the gradient, of which it is known where it is, may be in the memory of one of which
+  /// it isn't.
+  bool may_be_of_unknown(size_t target) const;
+  /// Whether eager copies it, as one of its elements is several.
+  bool is_copied_to_leaf(size_t target) const;
+  bool may_share_as_leaves(size_t one, size_t other) const;
+
   const Seeds seeds_;
   const std::vector<graph::Value*>& targets_;
   const std::vector<passes::GradientMemory> memories_;

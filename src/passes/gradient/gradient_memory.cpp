@@ -168,11 +168,15 @@ class Gradients {
         return memory;
       if (terms.size() > 1) {  // their sum is new, if there is more than one
         memory.is_known = std::ranges::all_of(terms, &Term::is_certain);
+        if (!memory.is_known) memory.is_spread |= any_may_be_spread(terms);
         return memory;
       }
       const Term& only = terms.front();
       memory.is_known = only.rule.is_known;
-      memory.is_spread |= only.rule.is_spread;
+      if (!memory.is_known) memory.lost_in = only.node;
+      const bool is_spread = memory.is_known ? only.rule.is_spread : any_may_be_spread(terms);
+      memory.is_spread |= is_spread;
+      memory.is_part_of_spread |= is_spread && !memory.parts.empty();
       memory.is_view |= only.rule.is_view;
       if (only.node == nullptr) memory.output = only.rule.result;
       if (only.node == nullptr || !only.rule.result) return memory;
@@ -190,6 +194,23 @@ class Gradients {
     Rule rule;
     bool is_certain = true;
   };
+
+  /// Whether one of the terms may be one element seen many times, if it is handed on alone.
+  bool any_may_be_spread(const std::vector<Term>& terms) const {
+    return std::ranges::any_of(terms, [&](const Term& term) {
+      if (term.rule.is_spread || term.node == nullptr) return term.rule.is_spread;
+      const std::vector<Value*>& results = term.node->outputs;
+      if (term.rule.is_known) return term.rule.result && is_spread(results[*term.rule.result]);
+      return std::ranges::any_of(results, [&](const Value* result) {
+        return carries_gradient(result->type) && is_spread(result);
+      });
+    });
+  }
+
+  bool is_spread(const Value* value) const {
+    if (const auto known = spread_.find(value); known != spread_.end()) return known->second;
+    return spread_[value] = memory_of(value).is_spread;
+  }
 
   std::vector<Term> terms_of(const Value* value) const {
     std::vector<Term> terms;
@@ -213,6 +234,7 @@ class Gradients {
   const std::span<Value* const> outputs_;
   const Reached certain_;
   std::unordered_map<const Value*, std::unordered_set<const Node*>> users_;
+  mutable std::unordered_map<const Value*, bool> spread_;  ///< is_spread(), as far as it was asked
 };
 
 }  // namespace
@@ -226,6 +248,7 @@ std::vector<GradientMemory> memory_of_gradients(std::span<Value* const> outputs,
 }
 
 bool are_apart(const GradientMemory& one, const GradientMemory& other) {
+  if (one.is_part_of_spread && other.is_part_of_spread) return false;
   return std::ranges::any_of(one.parts, [&](const auto& part) {
     return std::ranges::any_of(other.parts, [&](const auto& otherwise) {
       return part.first == otherwise.first && part.second != otherwise.second;

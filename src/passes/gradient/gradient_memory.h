@@ -21,11 +21,14 @@ namespace janus::passes {
 
 struct GradientMemory {
   bool is_known = true;
-  const graph::Value* of = nullptr;  ///< the value for whose gradient that memory was made
+  const graph::Node* lost_in = nullptr;  ///< what it can't be followed through; null: several
+  const graph::Value* of = nullptr;      ///< the value for whose gradient that memory was made
   std::optional<size_t> output = std::nullopt;  ///< the output whose seed it is
   bool is_spread = false;                       ///< several elements are one, or may be
+  bool is_part_of_spread = false;               ///< it was spread before it was divided
   bool is_view = false;                         ///< another tensor there, of those elements
-  /// Of concatenations that it comes from: the part that it lies in. Parts do not overlap.
+  /// Of concatenations that it comes from: the part that it lies in. Parts do not overlap, unless
+  /// what was divided is spread.
   std::vector<std::pair<const graph::Node*, size_t>> parts = {};
 };
 

@@ -143,7 +143,86 @@ def seed_of_what_is_not_followed(x):
     return g
 
 
+def through(operation, writes_second=True):
+    """The gradients of a tensor and of what the operation makes of it may be one."""
+
+    def step(x):
+        h = x * 2
+        y = operation(h)
+        of_h, of_y = grad((y * y).sum(), (h, y))
+        (of_y if writes_second else of_h).mul_(5)
+        return of_h * 1, of_y * 1
+
+    return step
+
+
+def of_the_sum(operation):
+    """Eager raises where the gradient is one element, seen many times."""
+
+    def step(x):
+        h = x * 2
+        (g,) = grad(operation(h).sum(), h)
+        g.mul_(5)
+        return g * 1
+
+    return step
+
+
+class Given(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x + 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class GivenAsView(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x + 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.view(2, 2)
+
+
+def seed_that_changes(operation):
+    def step(x):
+        seed = torch.ones(2, 2)
+        (g,) = grad(operation(x), x, seed)
+        seed.mul_(3)
+        return g * 1
+
+    return step
+
+
+def chain_through_a_function(x):
+    h = x * 2
+    seed = torch.ones(2, 2)
+    (g,) = grad(h + 1, h, seed)
+    (g,) = grad(Given.apply(x), x, g)
+    seed.mul_(3)
+    return g * 1
+
+
 UNCERTAIN = {
+    "repeated once, and its result's": through(lambda h: h.repeat(1, 1)),
+    "its own, repeated once": through(lambda h: h.repeat(1, 1), writes_second=False),
+    "tiled once, and its result's": through(lambda h: h.tile(1, 1)),
+    "permuted by einsum": through(lambda h: torch.einsum("ij->ji", h)),
+    "einsum that changes nothing": through(lambda h: torch.einsum("...->...", h)),
+    "sum of what is repeated once": of_the_sum(lambda h: h.repeat(1, 1)),
+    "sum of what is tiled once": of_the_sum(lambda h: h.tile(1, 1)),
+    "sum of what einsum permutes": of_the_sum(lambda h: torch.einsum("ij->ji", h)),
+    "sum behind a branch": of_the_sum(lambda h: h * 2 if h.sum() > 0 else h),
+    "seed through a Function": seed_that_changes(Given.apply),
+    "seed through a Function's view": seed_that_changes(GivenAsView.apply),
+    "seed through two": seed_that_changes(lambda x: Given.apply(GivenAsView.apply(x))),
+    "seed through a Function and a sum": seed_that_changes(lambda x: Given.apply(x + 1) + 1),
+    "seed permuted by einsum": seed_that_changes(lambda x: torch.einsum("ij->ji", x)),
+    "chain by hand, through a Function": chain_through_a_function,
     "what a Function saved": what_a_function_saved,
     "what a Function logged": what_a_function_logged,
     "what a hook logged": what_a_hook_logged,
@@ -207,7 +286,22 @@ def within_a_loop(x):
     return g.clamp_(-1, 1)
 
 
+def beside_what_is_not_followed(x):
+    a, b = x * 1, x * 3
+    of_a, of_b = grad((a.repeat(1, 1).square() * b).sum(), (a, b))
+    return of_b.mul_(5), of_a * 1
+
+
+def seed_of_a_function_that_computes(x):
+    seed = torch.ones(2, 2)
+    (g,) = grad(Doubled.apply(x), x, seed)
+    seed.mul_(3)
+    return g.mul_(2)
+
+
 CERTAIN = {
+    "beside what isn't followed": beside_what_is_not_followed,
+    "seed of a Function that computes": seed_of_a_function_that_computes,
     "after a Function": after_a_function,
     "after a hook that keeps nothing": after_a_hook_that_keeps_nothing,
     "within a branch": within_a_branch,
@@ -220,5 +314,64 @@ def test_written_where_nobody_sees_it(name):
     @differential(hits=3)
     def test():
         return Program(CERTAIN[name], signs())
+
+    test()
+
+
+def of_leaves(operation, writes="seed"):
+    """Eager keeps a view that somebody gives as a leaf's gradient."""
+
+    def step(x):
+        p, q = x.detach().clone().requires_grad_(), x.detach().clone().requires_grad_()
+        seed = torch.ones(2, 2)
+        operation(p, q).backward(seed)
+        {"seed": seed, "p": p.grad}[writes].mul_(3)
+        return p.grad * 1, q.grad * 1
+
+    return step
+
+
+def stacked(p, q):
+    return torch.stack([p, q]).sum(0)
+
+
+OF_LEAVES = {
+    "stacked": of_leaves(stacked),
+    "stacked, one is written": of_leaves(stacked, writes="p"),
+    "a Function's view": of_leaves(lambda p, q: GivenAsView.apply(p) + q * 2),
+    "two Functions": of_leaves(lambda p, q: Given.apply(GivenAsView.apply(p)) + q * 2),
+    "permuted by einsum": of_leaves(lambda p, q: torch.einsum("ij->ji", p) + q * 2),
+    "permuted by einsum, one is written": of_leaves(
+        lambda p, q: torch.einsum("ij->ji", p) + q, writes="p"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_LEAVES)
+def test_views_that_become_gradients_of_leaves(name):
+    @differential(reasons=["unsupported_tensor"])
+    def test():
+        return Program(OF_LEAVES[name], signs())
+
+    test()
+
+
+COPIED = {
+    "summed in parts": of_leaves(
+        lambda p, q: torch.cat([p.sum().view(1, 1), q.mean().view(1, 1)]) * torch.ones(2, 2),
+        writes="p",
+    ),
+    "a Function's own": of_leaves(lambda p, q: Given.apply(p) + q * 2),
+    "concatenated": of_leaves(
+        lambda p, q: torch.cat([p, q]).square().sum() * torch.ones(2, 2), writes="p"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_gradients_of_leaves_that_are_their_own(name):
+    @differential(hits=3)
+    def test():
+        return Program(COPIED[name], signs())
 
     test()
