@@ -141,24 +141,89 @@ class StaleValue {
                                                " needs is changed in place"));
 }
 
+/// Where a branch or loop decides, it is followed instead of merged.
+[[noreturn]] void refuse_uncertain(Interpreter& interpreter, const graph::Node* decides) {
+  const auto test = interpreter.scope_nodes.find(decides);
+  if (test != interpreter.scope_nodes.end())
+    throw CannotMerge{test->second, "it decides whether a tensor gets a gradient",
+                      /*in_first_iteration=*/decides->op == &op::while_};
+  interpreter.refuse(ReasonCode::autograd, "a branch decides whether a tensor gets a gradient");
+}
+
+bool is_within(const graph::Value& value, const graph::Node& node) {
+  const graph::Block* block = value.definition != nullptr ? value.definition->parent : value.owner;
+  while (block != nullptr && block->parent != nullptr && block->parent != &node)
+    block = block->parent->parent;
+  return block != nullptr && block->parent == &node;
+}
+
+/// Values of other tensors that this one is in some runs: what one side of a branch gives as it is,
+/// or what a loop without iterations leaves.
+std::vector<const graph::Value*> others_that_it_may_be(const graph::Value* value) {
+  const graph::Node* node = value->definition;
+  std::vector<const graph::Value*> given, others;
+  if (node != nullptr && node->op == &op::if_)
+    for (const auto& side : node->blocks) given.push_back(side->results[value->index]);
+  const bool may_be_left_out = node != nullptr && node->op == &op::while_ &&
+                               node->attributes.get_or<int64_t>("minimum", 0) == 0;
+  if (may_be_left_out && value->index < node->inputs.size())
+    given.push_back(node->inputs[value->index]);
+  for (const graph::Value* each : given) {
+    if (!is_within(*each, *node)) others.push_back(each);
+    for (const graph::Value* further : others_that_it_may_be(each))
+      if (!is_within(*further, *node)) others.push_back(further);
+  }
+  return others;
+}
+
+/// Whether a gradient of the outputs comes to one of the values by another way than that node.
+bool is_led_past(const std::vector<graph::Value*>& outputs, const graph::Node& node,
+                 const std::vector<const graph::Value*>& values) {
+  const auto is_one = [&](const graph::Value* value) {
+    return std::ranges::find(values, value) != values.end();
+  };
+  const auto leads_there = [&](const graph::Value* value) {
+    const graph::Node* const by = value->definition;
+    if (by == nullptr || by == &node || is_within(*value, node) || !passes::passes_gradient(*by))
+      return false;
+    return std::ranges::any_of(passes::operands_reached(*value, passes::Paths::any), is_one);
+  };
+  return std::ranges::any_of(outputs, is_one) ||
+         std::ranges::any_of(passes::reached_from(outputs, passes::Paths::any), leads_there);
+}
+
+/// Where a target is another tensor in some runs, one gradient is that of both: refuses if that
+/// would be a gradient too many, or one that lacks what comes to the other.
+void check_targets_apart(Interpreter& interpreter, const std::vector<graph::Value*>& outputs,
+                         const std::vector<graph::Value*>& targets) {
+  std::vector<const graph::Value*> seen(targets.begin(), targets.end());
+  for (const graph::Value* target : targets) {
+    const std::vector<const graph::Value*> others = others_that_it_may_be(target);
+    if (others.empty()) continue;
+    const bool is_given_twice = std::ranges::find_first_of(seen, others) != seen.end();
+    if (is_given_twice || is_led_past(outputs, *target->definition, others))
+      refuse_uncertain(interpreter, target->definition);
+    seen.insert(seen.end(), others.begin(), others.end());
+  }
+}
+
 }  // namespace
 
 void check_certain(Interpreter& interpreter, const std::vector<graph::Value*>& outputs,
                    const std::vector<graph::Value*>& targets) {
   if (interpreter.scope_nodes.empty()) return;
+  check_targets_apart(interpreter, outputs, targets);
   using passes::Paths;
   if (passes::reachable(outputs, targets, Paths::any) ==
       passes::reachable(outputs, targets, Paths::certain))
     return;
   for (const graph::Node* node : gradient_nodes(outputs)) {
-    auto test = interpreter.scope_nodes.find(node);
-    if (test == interpreter.scope_nodes.end()) continue;
+    if (!interpreter.scope_nodes.contains(node)) continue;
     if (passes::reachable(node->outputs, targets, Paths::any) !=
         passes::reachable(node->outputs, targets, Paths::certain))
-      throw CannotMerge{test->second, "it decides whether a tensor gets a gradient",
-                        /*in_first_iteration=*/node->op == &op::while_};
+      refuse_uncertain(interpreter, node);
   }
-  interpreter.refuse(ReasonCode::autograd, "a branch decides whether a tensor gets a gradient");
+  refuse_uncertain(interpreter, nullptr);
 }
 
 void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {

@@ -249,3 +249,64 @@ def test_a_range_from_its_end_that_is_known():
         return h
 
     return Program(step, [(x,) for x, _, _ in calls(10)])
+
+
+def added_up(h, n):
+    c = h
+    for _ in range(n):
+        c = c + h
+    return c
+
+
+def through_tanh(h, n):
+    c = h
+    for _ in range(n):
+        c = c.tanh()
+    return c
+
+
+def nested(h, n):
+    c = h
+    if h[0, 0] > 0:
+        for _ in range(n):
+            c = c * 2
+    return c
+
+
+def chosen(h, n):
+    return h if h[0, 0] > 0 else h * 2
+
+
+def gradients_of(made, loss):
+    weight = torch.ones(3, 3, requires_grad=True)
+
+    def step(x, n):
+        h = weight * x
+        c = made(h, n)
+        return torch.autograd.grad(loss(h, c), [h, c], allow_unused=True)
+
+    return Program(step, [(torch.randn(3, 3), i % 3) for i in range(24)])
+
+
+def of_the_other(h, c):
+    return h.square().sum()
+
+
+def of_both(h, c):
+    return h.square().sum() + (c * 3).sum()
+
+
+def of_the_result(h, c):
+    return (c * 3).sum()
+
+
+@pytest.mark.parametrize("loss", [of_the_other, of_both, of_the_result], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("made", [added_up, through_tanh, nested, chosen], ids=lambda f: f.__name__)
+def test_a_tensor_that_is_another_one_in_some_runs(made, loss):
+    """What comes to the one is the gradient of both."""
+
+    @differential(hits=5)
+    def test():
+        return gradients_of(made, loss)
+
+    test()
