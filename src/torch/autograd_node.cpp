@@ -309,9 +309,10 @@ class GraphBackward final : public autograd::Node {
                             const std::vector<bool>& given) {
     if (const auto level = batch_level(gradients))
       return apply_batched(way, gradients, given, *level);
-    return !c10::GradMode::is_enabled()         ? run_backward(way, gradients, given)
-           : way.graph->recomputed() != nullptr ? apply_differentiably(way, gradients, given)
-                                                : apply_once(way, gradients, given);
+    if (!c10::GradMode::is_enabled()) return run_backward(way, gradients, given);
+    GradientGraph* const recomputed = way.graph->recomputed(given);
+    return recomputed != nullptr ? apply_differentiably(way, *recomputed, gradients, given)
+                                 : apply_once(way, gradients, given);
   }
 
   /// Of batched gradients, as `torch.autograd.grad(is_grads_batched=True)` gives them.
@@ -534,7 +535,9 @@ class GraphBackward final : public autograd::Node {
 
   /// create_graph: computes everything again from the inputs, as a function of them and of the
   /// incoming gradients that has an autograd node of its own.
-  variable_list apply_differentiably(const Way& way, const variable_list& gradients,
+  /// What only other results than the given ones lead to gets no gradient of these gradients.
+  variable_list apply_differentiably(const Way& way, GradientGraph& recomputed,
+                                     const variable_list& gradients,
                                      const std::vector<bool>& given) {
     // Raises what eager raises if they were changed or freed. To ask what a part of the gradients
     // uses, its backward run is compiled.
@@ -547,7 +550,7 @@ class GraphBackward final : public autograd::Node {
     inputs.insert(inputs.end(), cuts.begin(), cuts.end());
     add_results(way, inputs);
     add(inputs, gradients);
-    const std::shared_ptr<GradientGraph> again(way.graph, way.graph->recomputed());
+    const std::shared_ptr<GradientGraph> again(way.graph, &recomputed);
     execute::Program& program = again->program();
     std::vector<Slot> cells;
     for (const std::string& name : program.cells()) {

@@ -343,30 +343,33 @@ execute::Program& GradientGraph::program() {
   return *program_;
 }
 
-GradientGraph* GradientGraph::recomputed() {
+GradientGraph* GradientGraph::recomputed(const std::vector<bool>& given) {
   const std::lock_guard lock(mutex_);
-  if (recomputed_ || has_no_second_ || reads_clock_in_block_) return recomputed_.get();
+  if (has_no_second_ || reads_clock_in_block_) return nullptr;
+  const std::vector<bool> counted = is_of_gradients_ ? std::vector(given.size(), true) : given;
+  const auto [made, is_new] = recomputed_.try_emplace(counted);
+  if (!is_new) return made->second.get();
   const ops::DefaultDtype scope(default_dtype_);
   try {
-    Graph gradients = gradients_of_inputs();
+    Graph gradients = gradients_of_inputs(counted);
     std::vector<Result> results;
     for (size_t i = 0; i < gradients.results().size(); ++i)
       results.push_back({i, results_.front().grad_fn_name});
     std::vector<size_t> inputs = inputs_;
     const size_t first_cut = graph_.inputs().size() + unrepeatable_.size();
     for (size_t i = first_cut; i < gradients.inputs().size(); ++i) inputs.push_back(i);
-    recomputed_ = std::make_unique<GradientGraph>(std::move(gradients), std::move(results),
-                                                  std::move(inputs), cells_, heap_);
-  } catch (const graph::TypeError&) {
-    has_no_second_ = true;
+    made->second = std::make_unique<GradientGraph>(std::move(gradients), std::move(results),
+                                                   std::move(inputs), cells_, heap_);
+    made->second->is_of_gradients_ = true;
+  } catch (const graph::TypeError&) {  // it stays null
   }
-  return recomputed_.get();
+  return made->second.get();
 }
 
-Graph GradientGraph::gradients_of_inputs() const {
+Graph GradientGraph::gradients_of_inputs(const std::vector<bool>& given) const {
   graph::Rewriter rewriter(graph_);
-  for (const auto* given : {&unrepeatable_, &ends_})
-    for (Value* value : *given)
+  for (const auto* known : {&unrepeatable_, &ends_})
+    for (Value* value : *known)
       rewriter.set(value, rewriter.builder().input(value->type, value->name));
   // What the results do not depend on is left out.
   Value* const nothing = rewriter.builder().none();
@@ -383,14 +386,18 @@ Graph GradientGraph::gradients_of_inputs() const {
         node.op == &op::detach && std::ranges::find(ends_, node.output()) != ends_.end();
     return is_known && (node.op == &op::state || execute::draws(node) || is_end);
   });
-  std::vector<Value*> operands, targets, kept;
-  for (const Result& result : results_)
-    operands.push_back(rewriter[graph_.results()[result.index]]);
+  std::vector<Value*> again, kept, operands, gradients, targets;
+  for (const Result& result : results_) again.push_back(rewriter[graph_.results()[result.index]]);
   for (const size_t i : kept_results_)
-    kept.push_back(rewriter.builder().input(operands[i]->type, operands[i]->name));
-  for (const Result& result : results_) {
-    operands.push_back(rewriter.builder().input(graph_.results()[result.index]->type, "gradient"));
+    kept.push_back(rewriter.builder().input(again[i]->type, again[i]->name));
+  for (size_t i = 0; i < results_.size(); ++i) {
+    Value* const gradient = rewriter.builder().input(again[i]->type, "gradient");
+    if (!given[i]) continue;
+    operands.push_back(again[i]);
+    gradients.push_back(gradient);
   }
+  const auto outputs = static_cast<int64_t>(operands.size());
+  operands.insert(operands.end(), gradients.begin(), gradients.end());
   for (Value* value : differentiable_values(graph_, inputs_, cells_))
     targets.push_back(rewriter[value]);
   for (const Value* end : ends_) targets.push_back(rewriter[end]);
@@ -399,12 +406,12 @@ Graph GradientGraph::gradients_of_inputs() const {
   for (const Value* target : targets) types.push_back(target->type);
   const Node* gradient =
       rewriter.builder().append_unchecked(op::gradient, operands,
-                                          {{"outputs", static_cast<int64_t>(results_.size())},
+                                          {{"outputs", outputs},
                                            {"targets", static_cast<int64_t>(targets.size())},
                                            {"create_graph", true}},
                                           std::move(types));
   std::vector<Value*> results = gradient->outputs;
-  for (const size_t i : kept_results_) results.push_back(operands[i]);
+  for (const size_t i : kept_results_) results.push_back(again[i]);
   results.insert(results.end(), kept.begin(), kept.end());
   Graph made = rewriter.finish();
   made.body().results = std::move(results);

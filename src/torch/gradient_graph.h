@@ -125,7 +125,9 @@ class GradientGraph {
   /// those of the kept results, then one gradient for each differentiable result. Null where an
   /// operator has no second gradient, draws what its operands get gradients of, or a clock is read
   /// in a branch, loop or function.
-  GradientGraph* recomputed();
+  /// `given`: to which results a gradient comes; nothing depends on the others. Of gradients all
+  /// count: eager's own hand on zeros, as of x.pow(1), where nothing depends on a value.
+  GradientGraph* recomputed(const std::vector<bool>& given);
   /// The forward program of a graph that `recomputed` gave.
   execute::Program& program();
 
@@ -137,7 +139,7 @@ class GradientGraph {
   void find_kept_results();
   void find_checked_results();
   void find_leaves(const graph::Graph& forward, size_t saved_count);
-  graph::Graph gradients_of_inputs() const;
+  graph::Graph gradients_of_inputs(const std::vector<bool>& given) const;
   Backward compiled_backward(graph::Graph graph, bool is_told) const;
   static graph::Graph with_kept_results(const graph::Graph& gradients, size_t count);
 
@@ -177,8 +179,10 @@ class GradientGraph {
   std::atomic<bool> is_divided_ = false;
   std::atomic<size_t> part_count_ = 1;
   size_t value_count_ = 0;
-  std::unique_ptr<GradientGraph> recomputed_;
-  bool has_no_second_ = false;  ///< it was tried
+  bool is_of_gradients_ = false;  ///< `recomputed` gave it
+  bool has_no_second_ = false;    ///< whatever is given
+  /// By what is given; null: it was tried.
+  std::map<std::vector<bool>, std::unique_ptr<GradientGraph>> recomputed_;
 };
 
 }  // namespace janus::torch

@@ -179,3 +179,39 @@ def test_gradients_of_what_no_result_with_a_gradient_comes_from():
         lambda x: step(parts, x), [(torch.randn(2, 4),) for _ in range(6)],
         convert=lambda _: (lambda x: step(converted, x), converted),
     )  # fmt: skip
+
+
+HEADS = {
+    "both": lambda hidden, b, c: ((hidden @ b).sigmoid(), (hidden @ c).square()),
+    "with the features": lambda hidden, b, c: (hidden, (hidden @ b).tanh(), (hidden @ c).exp()),
+    "shared": lambda hidden, b, c: ((hidden @ b).tanh(), (hidden @ b @ c).tanh()),
+}
+
+
+@pytest.mark.parametrize("orders", [1, 2])
+@pytest.mark.parametrize("number", [0, 1, -1])
+@pytest.mark.parametrize("heads", HEADS)
+@differential(hits=3)
+def test_penalty_of_one_of_several_heads(heads, number, orders):
+    """Parameters of the other heads have no gradient, with which an optimizer would decay them."""
+    a, b, c = leaves = [torch.randn(3, 3, requires_grad=True) for _ in range(3)]
+
+    def net(x):
+        return HEADS[heads](torch.tanh(x @ a), b, c)
+
+    def step(f, x):
+        for leaf in leaves:
+            leaf.grad = None
+        x = x.detach().requires_grad_()
+        y = f(x)[number]
+        for _ in range(orders):
+            (y,) = torch.autograd.grad(y.square().sum(), x, create_graph=True)
+        y.square().sum().backward()
+        return [x.grad, *(leaf.grad for leaf in leaves)]
+
+    converted = torchjanus.function(net)
+    return Program(
+        lambda x: step(net, x),
+        [(torch.randn(4, 3),) for _ in range(6)],
+        convert=lambda _: (lambda x: step(converted, x), converted),
+    )
