@@ -4,12 +4,14 @@
 #include <string>
 
 #include "frontend/output/closure_code.h"
+#include "frontend/tensors/overlap.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/restart.h"
 #include "frontend/values/strides.h"
 #include "frontend/values/symbolic_list.h"
 #include "graph/op.h"
 #include "ops/list.h"
+#include "passes/gradient/reachable.h"
 
 namespace janus::frontend {
 
@@ -64,6 +66,26 @@ bool may_share(const Tensor& tensor, const Tensor* root) {
   for (const PossibleAlias& alias : own->possible_aliases)
     if (alias.tensor.lock().get() == root) return true;
   return false;
+}
+
+/// Whether surely no two elements of the view lie at one place, as an expanded one's do. How an
+/// opaque operator's view lies is not known.
+bool has_a_place_for_each(const Tensor& view) {
+  for (const Tensor* step = &view; viewed_by(*step) != nullptr; step = step->base.get()) {
+    if (step->base == nullptr) return false;
+    switch (step->view_node->op->sees) {
+      case graph::Sees::part:
+      case graph::Sees::viewed:
+      case graph::Sees::reshaped:
+      case graph::Sees::squeezed:
+      case graph::Sees::unsqueezed:
+      case graph::Sees::permuted:
+        break;
+      default:
+        return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -140,6 +162,43 @@ bool EscapingTensors::is_shown_view(const Tensor& tensor) const {
   for (const Tensor* other : tensors_)
     if (other != &tensor && memory_of(other) == memory) return true;
   return false;
+}
+
+EscapingTensors::Tensors EscapingTensors::find_on_the_way(const Tensor& memory) const {
+  std::vector<const Tensor*> views;
+  std::vector<graph::Value*> values, others;
+  for (const Tensor* each : tensors_) {
+    const Tensor* const own = memory_of(each);
+    if (own != &memory) {
+      if (each->requires_grad && own->source == nullptr) others.push_back(own->value);
+    } else if (each != &memory && each->requires_grad && is_current(*each)) {
+      views.push_back(each);
+      values.push_back(each->value);
+    }
+  }
+  const std::vector<bool> reached = passes::reachable(others, values);
+  Tensors found;
+  for (size_t i = 0; i < views.size(); ++i)
+    if (reached[i]) found.insert(views[i]);
+  return found;
+}
+
+bool EscapingTensors::is_on_the_way(const std::shared_ptr<Tensor>& view) const {
+  if (!view->requires_grad || view->is_leaf || !tensors_.contains(view.get())) return false;
+  const Tensor* const memory = memory_of(view.get());
+  const auto [found, is_new] = on_the_way_.try_emplace(memory);
+  if (is_new) found->second = find_on_the_way(*memory);
+  return found->second.contains(view.get());
+}
+
+bool EscapingTensors::may_stand_alone(const Tensor& view) const {
+  const Tensor* const memory = memory_of(&view);
+  if (memory->source != nullptr || memory->is_borrowed ||
+      leaf_with_gradient(interpreter_, *memory) != nullptr || !has_a_place_for_each(view))
+    return false;
+  return std::ranges::all_of(tensors_, [&](const Tensor* other) {
+    return other == &view || memory_of(other) != memory || are_apart(view, *other);
+  });
 }
 
 /// The branch that decides which tensor the `.grad` is, or whether it is one.

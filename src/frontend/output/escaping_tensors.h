@@ -1,6 +1,7 @@
 // Tensors that Python can reach once a run has ended, and the memory that they share.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -28,7 +29,17 @@ class EscapingTensors {
   /// fresh one, or requires the gradient of what it is a view of.
   bool is_shown_view(const Tensor& tensor) const;
 
+  /// Whether the gradient of another result goes through the view. Taken again, it would not lie
+  /// there: a hook on it would not be called.
+  bool is_on_the_way(const std::shared_ptr<Tensor>& view) const;
+
+  /// Whether the view may be given as a tensor of its own: no other tensor that Python holds shows
+  /// any of its elements.
+  bool may_stand_alone(const Tensor& view) const;
+
  private:
+  using Tensors = std::set<const Tensor*>;
+  Tensors find_on_the_way(const Tensor& memory) const;
   bool may_be_another(const Tensor& tensor) const;
   bool may_be_another(const Tensor& tensor, const Tensor& step,
                       std::set<const Tensor*>& seen) const;
@@ -36,6 +47,7 @@ class EscapingTensors {
 
   Interpreter& interpreter_;
   std::multiset<const Tensor*> tensors_;
+  mutable std::map<const Tensor*, Tensors> on_the_way_;  ///< views, by their memory
 };
 
 /// Whether the run made the tensor as a leaf that gradients come to.

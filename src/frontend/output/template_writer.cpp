@@ -503,7 +503,12 @@ Template TemplateWriter::write_contents(const std::shared_ptr<Tensor>& tensor) {
     interpreter_.refuse(ReasonCode::unsupported_tensor,
                         "a result that may be a tensor met at run time");
   escaping_.check_possible_aliases(*tensor);
-  if (escaping_.is_shown_view(*tensor)) return write_view(tensor);
+  if (escaping_.is_shown_view(*tensor)) {
+    if (!escaping_.is_on_the_way(tensor)) return write_view(tensor);
+    if (!escaping_.may_stand_alone(*tensor))
+      interpreter_.refuse(ReasonCode::autograd,
+                          "a result is a view on the way of another result's gradient");
+  }
   graph::Value* value = read(interpreter_, *tensor);
   if (interpreter_.made_in_inference) return of_inference(result(value));
   Template form = result(value);

@@ -179,6 +179,11 @@ bool puts_back(const graph::Node& put, const Tensor& written, const Tensor& read
 
 }  // namespace
 
+bool are_apart(const Tensor& one, const Tensor& other) {
+  const Tensor* base = common_base(one, other);
+  return base != nullptr && Region(one, *base).is_apart_from(Region(other, *base));
+}
+
 void refuse_overlap(const Frames& frames, const Tensor& written, const graph::Node& by,
                     std::span<const std::shared_ptr<Tensor>> operands) {
   const bool same_elements = by.op->is(graph::Trait::elementwise) || by.op == &op::copy;

@@ -14,6 +14,9 @@ namespace janus::frontend {
 
 class Frames;
 
+/// Whether two views of the same memory surely have no element in common.
+bool are_apart(const Tensor& one, const Tensor& other);
+
 /// Refuses unless each operand surely has no memory in common with what is written `by` a node, or,
 /// of an element-wise operator, is the same element by element.
 void refuse_overlap(const Frames& frames, const Tensor& written, const graph::Node& by,

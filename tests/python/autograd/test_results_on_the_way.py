@@ -425,7 +425,7 @@ def largest(w):
 def three(w):
     z = w.sqrt()
     u = z[1:]
-    return z, u, (u * u)[1:], z.prod()
+    return z, z * 2, (u * u)[1:], z.prod()
 
 
 def quotients(w):
@@ -538,3 +538,104 @@ def test_a_long_chain_of_calls_takes_time_in_proportion():
     many = seconds_of_backward(step, 2500)
     assert torchjanus.stats(step)["hits"] > 2500
     assert many < 35 * few + 0.02
+
+
+def chunks(x):
+    mean, log_variance = x.chunk(2, 1)
+    return mean, log_variance, (mean + log_variance.exp()).tanh()
+
+
+def head_of(view):
+    def outputs(x):
+        part = view(x)
+        return part, part.square() * 2
+
+    return outputs
+
+
+def part_of_a_product(x):
+    """The last result is a view, too, of something else."""
+    part = x[:, 1:]
+    return part, (part * 2).tanh()[:, 0]
+
+
+def written_before(x):
+    hidden = x * 1
+    hidden[:, 0] = 0
+    part = hidden[:, :2]
+    return part, part.exp()
+
+
+VIEWS = {
+    "chunks": chunks,
+    "columns": head_of(lambda x: x[:, 1:]),
+    "every other": head_of(lambda x: x[:, ::2]),
+    "last": head_of(lambda x: x[:, -1]),
+    "transposed": head_of(lambda x: x.t()),
+    "mT": head_of(lambda x: x.mT),
+    "split": head_of(lambda x: x.split([1, 3], 1)[1]),
+    "of a view": head_of(lambda x: x.view(-1, 2).t()[:, 1:3]),
+    "flattened image": head_of(lambda x: nn.functional.avg_pool2d(x[None, None], 1).flatten(1)),
+    "of a product": part_of_a_product,
+    "written before": written_before,
+}
+
+
+@pytest.mark.parametrize(
+    "use",
+    [retained, hooked, first_retained, gradients],
+    ids=lambda use: use.__name__,
+)
+@pytest.mark.parametrize("view", VIEWS)
+@differential(hits=4, graphs=1)
+def test_views(view, use):
+    layer = nn.Linear(3, 4)
+    return looked_at(lambda x: VIEWS[view](layer(x).exp()), use, list(layer.parameters()))
+
+
+@differential(hits=4, graphs=1)
+def test_a_view_of_varying_rows():
+    layer = nn.Linear(3, 4)
+    calls = [(torch.randn(2 + i % 3, 3),) for i in range(12)]
+    return used_outside(lambda x: chunks(layer(x)), retained, list(layer.parameters()), calls)
+
+
+class Kept:
+    pass
+
+
+def kept_with_what_it_is_of(w, x):
+    kept = Kept()
+    kept.hidden = w * x
+    kept.part = kept.hidden[:, 1:]
+    return kept.part, (kept.part * 2).exp(), kept.hidden
+
+
+IN_SHARED_MEMORY = {
+    "of a parameter": lambda w, x: head_of(lambda part: part.t())(w),
+    "beside what it is of": kept_with_what_it_is_of,
+    "diagonal": lambda w, x: head_of(lambda part: part.diagonal())(w * x),
+    "expanded": lambda w, x: head_of(lambda part: part[:1].expand(4, 3))(w * x),
+}
+
+
+@pytest.mark.parametrize("name", IN_SHARED_MEMORY)
+@differential(reasons=["autograd"])
+def test_views_in_memory_that_others_show(name):
+    w = torch.randn(4, 3, requires_grad=True)
+
+    def outputs(x):
+        return IN_SHARED_MEMORY[name](w, x)
+
+    return looked_at(outputs, hooked, [w], (4, 3))
+
+
+@differential(hits=4, graphs=1)
+def test_views_beside_the_way_share_their_memory():
+    layer = nn.Linear(3, 4)
+
+    def outputs(x):
+        hidden = layer(x)
+        return hidden, hidden[:, 1:], hidden.t(), (hidden * 2).exp()
+
+    return looked_at(outputs, retained, list(layer.parameters()))

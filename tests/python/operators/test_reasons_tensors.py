@@ -138,6 +138,11 @@ CASES = {
             at_entry=True,
         ),
         Refused(
+            "v = w.t()\nreturn v, (v * 2).exp()",
+            "a result is a view on the way of another result's gradient",
+            at_entry=True,
+        ),
+        Refused(
             "buffer.mul_(w)", "becomes part of autograd's graph by a write in place", at_entry=True
         ),
         Refused(
