@@ -435,6 +435,17 @@ def held_view():
     return f
 
 
+@gap(
+    "result on the way of another's gradient that is a view of a leaf, or of memory that others show"
+)
+def view_on_the_way():
+    def f(x, n, w):
+        part = w[:1]
+        return part, (part * 2).exp() + x.sum()
+
+    return f
+
+
 @gap("parameter that only some elements of a list use, of which the run reads some")
 def some_elements():
     def f(x, n, w):
