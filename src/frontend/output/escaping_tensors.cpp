@@ -186,6 +186,7 @@ EscapingTensors::Tensors EscapingTensors::find_on_the_way(const Tensor& memory) 
 bool EscapingTensors::is_on_the_way(const std::shared_ptr<Tensor>& view) const {
   if (!view->requires_grad || view->is_leaf || !tensors_.contains(view.get())) return false;
   const Tensor* const memory = memory_of(view.get());
+  if (memory->source != nullptr) return false;  // a known gap: trees give rows of a parameter
   const auto [found, is_new] = on_the_way_.try_emplace(memory);
   if (is_new) found->second = find_on_the_way(*memory);
   return found->second.contains(view.get());

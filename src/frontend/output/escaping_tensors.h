@@ -30,7 +30,7 @@ class EscapingTensors {
   bool is_shown_view(const Tensor& tensor) const;
 
   /// Whether the gradient of another result goes through the view. Taken again, it would not lie
-  /// there: a hook on it would not be called.
+  /// there: a hook on it would not be called. Views of tensors from outside don't count.
   bool is_on_the_way(const std::shared_ptr<Tensor>& view) const;
 
   /// Whether the view may be given as a tensor of its own: no other tensor that Python holds shows

@@ -612,7 +612,6 @@ def kept_with_what_it_is_of(w, x):
 
 
 IN_SHARED_MEMORY = {
-    "of a parameter": lambda w, x: head_of(lambda part: part.t())(w),
     "beside what it is of": kept_with_what_it_is_of,
     "diagonal": lambda w, x: head_of(lambda part: part.diagonal())(w * x),
     "expanded": lambda w, x: head_of(lambda part: part[:1].expand(4, 3))(w * x),

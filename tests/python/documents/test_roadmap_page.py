@@ -435,13 +435,12 @@ def held_view():
     return f
 
 
-@gap(
-    "result on the way of another's gradient that is a view of a leaf, or of memory that others show"
-)
+@gap("result on the way of another's gradient that is a view of memory that others show")
 def view_on_the_way():
     def f(x, n, w):
-        part = w[:1]
-        return part, (part * 2).exp() + x.sum()
+        whole = x * w.sum()
+        part = whole[:1]
+        return whole, part, (part * 2).exp()
 
     return f
 
