@@ -217,7 +217,6 @@ void GradientGraph::find_checked_results() {
 void GradientGraph::find_unrepeatable() {
   Sources used;
   for (const Result& result : results_) used.add(graph_.results()[result.index]);
-  const std::vector<Value*> targets = differentiable_values(graph_, inputs_, cells_);
   std::set<std::string> written;
   for (const Node* node : graph_.body().nodes) {
     if (node->op == &op::commit) written.insert(node->attributes.get<std::string>("cell"));
@@ -245,7 +244,8 @@ void GradientGraph::find_unrepeatable() {
       if (used.contains(output)) unrepeatable_.push_back(output);
     if (node->op != &op::opaque) continue;
     // Given to the graph instead of computed by it, its results have no gradient any more.
-    const std::vector<bool> leads_to_input = passes::reachable(node->outputs, targets);
+    const std::vector<bool> leads_to_input =
+        passes::reachable(node->outputs, differentiable_values(graph_, inputs_, cells_));
     if (std::ranges::find(leads_to_input, true) != leads_to_input.end()) has_no_second_ = true;
   }
 }

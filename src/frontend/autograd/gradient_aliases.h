@@ -1,12 +1,15 @@
 // Which tensors the gradients that torch.autograd.grad gives may share their memory with.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "frontend/autograd/custom_gradient.h"
 #include "frontend/values/value.h"
 #include "passes/gradient/gradient_memory.h"
+#include "passes/reach/paths.h"
 
 namespace janus::frontend {
 
@@ -39,6 +42,35 @@ class GradientAliases {
   void note_of_leaves(const std::vector<std::shared_ptr<Tensor>>& gradients) const;
 
  private:
+  /// What a Function gave as a gradient.
+  struct Given {
+    const graph::Value* identity;  ///< of its memory
+    bool is_new;                   ///< nobody else has it, as far as is known
+    bool is_known = true;          ///< the identity is: it isn't that of other memory
+    bool is_view = false;          ///< a tensor of its own in that memory
+  };
+  /// Most give what they computed; some the gradient that they were given, as it is: that may be
+  /// what another one gave, or a seed.
+  Given given_by_function(const graph::Value* value) const;
+  /// What a gradient is that is the seed of that output: one that a Function gave. Null if it is
+  /// the program's, or none.
+  const Given* from_function(std::optional<size_t> output) const;
+  /// Whether a tensor of the program that is a seed has that memory.
+  bool is_seed_of_program(const graph::Value* identity) const;
+  /// The tensors of the program in whose memory the seed of that output lies.
+  std::vector<std::shared_ptr<Tensor>> tensors_of_seed(size_t output) const;
+  void relate_to_seed(size_t output, const std::shared_ptr<Tensor>& gradient) const;
+
+  /// What tells the memory from another: the seed that it is, or whose gradient was made there.
+  const graph::Value* identity_of(const passes::GradientMemory& memory) const;
+  bool share(const passes::GradientMemory& one, const passes::GradientMemory& other) const;
+  bool is_known(const passes::GradientMemory& memory) const;
+  /// Whether it is a tensor of its own in memory that others have.
+  bool is_view(const passes::GradientMemory& memory) const;
+  /// Whether a gradient may be handed on from the one value to the other, as far as is known: what
+  /// a Function does with it isn't.
+  bool may_lead_to(const graph::Value* from, const graph::Value* to) const;
+
   /// Whether the gradient, of which it is known where it is, may be in the memory of one of which
   /// it isn't.
   bool may_be_of_unknown(size_t target) const;
@@ -49,6 +81,9 @@ class GradientAliases {
   const Seeds seeds_;
   const std::vector<graph::Value*>& targets_;
   const std::vector<passes::GradientMemory> memories_;
+  // Found out once, as far as it is asked.
+  mutable std::map<size_t, Given> given_;  ///< by output
+  mutable std::map<const graph::Value*, passes::Reached> reached_;
 };
 
 /// Notes that the program may hold the gradient's memory: it got these on the way.

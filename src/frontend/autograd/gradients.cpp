@@ -10,6 +10,7 @@
 #include "frontend/values/restart.h"
 #include "graph/functions.h"
 #include "ops/list.h"
+#include "passes/cleanup/loop_invariant_code_motion.h"
 #include "passes/gradient/reachable.h"
 #include "passes/gradient/saved_values.h"
 #include "passes/reach/reachability.h"
@@ -151,10 +152,8 @@ class StaleValue {
 }
 
 bool is_within(const graph::Value& value, const graph::Node& node) {
-  const graph::Block* block = value.definition != nullptr ? value.definition->parent : value.owner;
-  while (block != nullptr && block->parent != nullptr && block->parent != &node)
-    block = block->parent->parent;
-  return block != nullptr && block->parent == &node;
+  return std::ranges::any_of(node.blocks,
+                             [&](const auto& block) { return passes::is_inside(value, *block); });
 }
 
 /// Values of other tensors that this one is in some runs: what one side of a branch gives as it is,

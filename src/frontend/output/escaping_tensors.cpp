@@ -194,8 +194,8 @@ bool EscapingTensors::is_on_the_way(const std::shared_ptr<Tensor>& view) const {
 
 bool EscapingTensors::may_stand_alone(const Tensor& view) const {
   const Tensor* const memory = memory_of(&view);
-  if (memory->source != nullptr || memory->is_borrowed ||
-      leaf_with_gradient(interpreter_, *memory) != nullptr || !has_a_place_for_each(view))
+  if (memory->is_borrowed || leaf_with_gradient(interpreter_, *memory) != nullptr ||
+      !has_a_place_for_each(view))
     return false;
   return std::ranges::all_of(tensors_, [&](const Tensor* other) {
     return other == &view || memory_of(other) != memory || are_apart(view, *other);

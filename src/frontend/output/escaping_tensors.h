@@ -33,8 +33,8 @@ class EscapingTensors {
   /// there: a hook on it would not be called. Views of tensors from outside don't count.
   bool is_on_the_way(const std::shared_ptr<Tensor>& view) const;
 
-  /// Whether the view may be given as a tensor of its own: no other tensor that Python holds shows
-  /// any of its elements.
+  /// Whether a view that is on the way may be given as a tensor of its own: no other tensor that
+  /// Python holds shows any of its elements.
   bool may_stand_alone(const Tensor& view) const;
 
  private:
