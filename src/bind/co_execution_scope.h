@@ -11,15 +11,11 @@
 // has no `yield` and no `await`. Guarded by the GIL.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 
 #include "bind/co_execution.h"
-#include "python/object.h"
 
 namespace janus::bind {
-
-/// The type object `torchjanus.CoExecutionScope`. Throws python::ErrorSet.
-PyObject* co_execution_scope_type();
 
 class CoExecutionScope {
  public:

@@ -29,29 +29,23 @@
 #include <structmember.h>
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
-#include "base/options.h"
 #include "base/policy.h"
 #include "base/printable.h"
 #include "bind/co_execution_scope.h"
-#include "bind/cut_function.h"
 #include "bind/cuts.h"
+#include "bind/frame_variables.h"
 #include "bind/picture.h"
+#include "bind/region_run.h"
+#include "bind/region_state.h"
 #include "bind/snapshot.h"
 #include "bind/statement_results.h"
 #include "python/type_slots.h"
-#include "python/version.h"
 #include "speculate/describe.h"
 #include "speculate/facts.h"
-#include "speculate/finalizers.h"
-#include "speculate/hooks.h"
-#include "speculate/tensor_access.h"
 #include "syntax/scope.h"
 #include "syntax/source.h"
 
@@ -61,100 +55,6 @@ namespace {
 using python::slot;
 using speculate::Call;
 using speculate::Dispatcher;
-
-/// The results of enter() and ran().
-enum class Mode : long { plain = 0, ran = 1, profile = 2, cut = 3 };
-
-/// Counters of new events (profile runs, graphs) in all regions, and of calls that wait for a
-/// graph.
-uint64_t news = 0, waits = 0;
-
-struct RegionState;
-
-/// A stretch of time on this thread. It excludes the stretches within it that report their own.
-class Stretch {
- public:
-  /// Ends the stretch and adds it to `spent`.
-  void end_as(Spent& spent) const {
-    const double took = speculate::now() - start_;
-    ++spent.runs;
-    spent.milliseconds += took - (told_elsewhere - before_);
-  }
-  /// Excludes this stretch from the one around it.
-  void leave_out() const { told_elsewhere = before_ + speculate::now() - start_; }
-
- private:
-  inline static thread_local double told_elsewhere = 0;  ///< milliseconds
-  double start_ = speculate::now(), before_ = told_elsewhere;
-};
-
-/// One run of cut statements.
-struct Activation {
-  PyFrameObject* frame = nullptr;     ///< compared, never followed
-  size_t done = 0;                    ///< statements before this one have run in a graph
-  StatementResults given;             ///< of the graph that ran last
-  std::shared_ptr<Segment> profiled;  ///< the segment that is profiled
-  double profile_start = 0;
-  Stretch whole;
-  size_t resting = 0;  ///< bodies in statements before this one stay in Python in this run
-  RegionState* around_resting = nullptr;  ///< what `resting_parts` was before the statement
-  std::optional<size_t> in_python;        ///< the statement that Python is running
-  Stretch statement;                      ///< that statement's
-  uint64_t news_before_statement = 0;
-  /// Whether it is timed: it is not part of a cut region that runs already. Then the other members
-  /// say what was timed before it.
-  bool is_timed = false, around_without_graphs = false;
-  RegionState* around = nullptr;
-  uint64_t news_before = 0, waits_before = 0;
-};
-
-/// A profile run of the whole, in a frame.
-struct OpenProfile {
-  PyFrameObject* frame;
-  double start;  ///< milliseconds
-};
-
-/// The state of one thread.
-struct Place {
-  StatementResults given;
-  std::vector<OpenProfile> profiles;  ///< the open profile runs of the whole
-  std::vector<Activation> activations;
-};
-
-struct RegionState {
-  RegionState(std::string name, std::string file, int line, speculate::DispatchOptions options)
-      : dispatcher(std::move(name), std::move(file), line, options) {}
-  Dispatcher dispatcher;
-  python::Object module;
-  std::shared_ptr<const syntax::Tree> tree;
-  bool at_module_level = false;
-  bool was_entered = false;
-  bool is_plain = false;  ///< cut, and nothing in it runs or will run as a graph
-  /// Of one that is plain for a time: the run in Python before which it is cut again; 0: for good.
-  uint64_t rests_until = 0;
-  uint32_t cut_runs = 0;
-  /// Measures the graphs of its segments and parts against Python.
-  std::optional<speculate::AbMeasurement> measurement{std::in_place};
-  uint64_t runs_with_news = 0;
-  std::vector<python::Object> assigned;  ///< names of the variables that the statements bind
-  std::vector<size_t> all;               ///< their numbers
-  Spent as_graph;                        ///< a part's, from entry to exit
-  std::unique_ptr<Cuts> cuts;
-  std::vector<python::Object> parts;  ///< regions of the bodies of its statements
-  std::map<unsigned long, Place> places;
-  /// Set if an iteration of the scope, or its only one, begins with these statements.
-  std::shared_ptr<CoExecutionScope> scope;
-  std::vector<RegionState*> of_iteration;  ///< then: this region, and the others of the iteration
-
-  Place& here() { return places[PyThread_get_thread_ident()]; }
-};
-
-struct RegionObject {
-  PyObject_HEAD RegionState* state;
-  PyObject* weak_references;
-};
-
-RegionState& state_of(PyObject* object) { return *reinterpret_cast<RegionObject*>(object)->state; }
 
 /// Runs `body`; C++ exceptions become Python's.
 template <class Body>
@@ -170,446 +70,31 @@ PyObject* guarded(Body&& body) {
   return nullptr;
 }
 
-PyObject* new_mode(Mode mode) { return PyLong_FromLong(static_cast<long>(mode)); }
-
 // --- running -------------------------------------------------------------------------------------
 
-/// The variables of the calling frame, as a dict. Where the frame keeps the dict, it is emptied
-/// afterwards, unless the program holds it too: it would keep objects alive.
-class FrameVariables {
- public:
-  FrameVariables()
-      : dict_(python::Object::steal(python::variables_of_frame())),
-        code_(python::Object::steal(
-            reinterpret_cast<PyObject*>(PyFrame_GetCode(PyEval_GetFrame())))) {
-    if (!dict_) throw python::ErrorSet();
-  }
-  ~FrameVariables() {
-    if (!python::kFrameKeepsVariables) return;
-    constexpr Py_ssize_t kFrameAndUs = 2;
-    const bool are_fast = (code()->co_flags & CO_OPTIMIZED) != 0;
-    if (are_fast && PyDict_CheckExact(dict_.get()) && Py_REFCNT(dict_.get()) == kFrameAndUs)
-      PyDict_Clear(dict_.get());
-  }
-  FrameVariables(const FrameVariables&) = delete;
-  FrameVariables& operator=(const FrameVariables&) = delete;
-  PyObject* get() const { return dict_.get(); }
-  PyCodeObject* code() const { return reinterpret_cast<PyCodeObject*>(code_.get()); }
+PyObject* new_mode(Mode mode) { return PyLong_FromLong(static_cast<long>(mode)); }
 
- private:
-  python::Object dict_, code_;
-};
-
-Dispatcher::Roots roots_of_call(const Call& call) {
-  Dispatcher::Roots roots;
-  for (const auto& [name, kind] : call.tree->scope->names) {
-    PyObject* value = PyDict_GetItemString(call.variables, name.c_str());
-    if (value != nullptr) roots.emplace_back(name, value);
-  }
-  return roots;
+PyObject* enter_region(PyObject* object, PyObject* /*unused*/) {
+  return guarded([&] { return new_mode(enter(state_of(object))); });
 }
 
-/// A variable that the statements bind, whose old object has a visible finalizer. A graph sets
-/// variables after all its effects, so the finalizer would run too late. Null if there is none.
-PyObject* variable_seen_to_end(const RegionState& state, const std::vector<size_t>& variables,
-                               PyObject* values) {
-  if (state.at_module_level) return nullptr;
-  constexpr Py_ssize_t kReferences = 2;  // the variable's, and of the dict that shows it
-  for (const size_t number : variables) {
-    PyObject* const name = state.assigned[number].get();
-    PyObject* const held = PyDict_GetItemWithError(values, name);
-    if (speculate::would_run_finalizer(held, kReferences)) return name;
-  }
-  return nullptr;
-}
-
-/// The cut region that this thread is in and that is timed with all its parts, and whether it runs
-/// without graphs because of that.
-thread_local RegionState* timed = nullptr;
-thread_local bool is_without_graphs = false;
-
-/// Tries to run statements of the region as a graph, with the variables of the calling frame. If
-/// the result is null, an exception is set. `spent` gets the time of runs that made no graph first.
-Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const syntax::Tree& tree,
-                            const std::vector<size_t>& variables, StatementResults& given,
-                            Spent& spent) {
-  std::optional<Stretch> stretch;
-  if (dispatcher.is_part) stretch.emplace();
-  const uint64_t graphs_before = dispatcher.counters().generated;
-  const bool was_disabled = dispatcher.is_disabled(), was_compiling = dispatcher.is_compiling();
-  const FrameVariables variables_now;
-  Call call;
-  call.tree = &tree;
-  call.variables = variables_now.get();
-  call.globals = PyEval_GetGlobals();
-  call.code = variables_now.code();
-  call.facts_key = state.module.get();
-  if (graphs_before != 0) {  // making a graph checks that itself
-    if (PyObject* name = variable_seen_to_end(state, variables, call.variables)) {
-      dispatcher.note({speculate::ReasonCode::unknown_callable,
-                       cat("the finalizer of ", python::to_string(name)),
-                       {}});
-      if (stretch) stretch->leave_out();
-      return {};
-    }
-  }
-  Dispatcher::Attempt attempt = dispatcher.attempt(call);
-  if (attempt.otherwise == Dispatcher::Otherwise::profile || was_compiling ||
-      dispatcher.counters().generated != graphs_before || dispatcher.is_disabled() != was_disabled)
-    ++news;
-  if (attempt.awaits_graph) ++waits;
-  if (attempt.ran && attempt.result) {
-    given = unpack_results(attempt.result.get(), variables, state.assigned.size());
-    if (state.at_module_level) {
-      write_globals(given, state.assigned, call.globals);
-      given.values.clear();
-    }
-    if (stretch && dispatcher.counters().generated == graphs_before) stretch->end_as(spent);
-  }
-  if (stretch) stretch->leave_out();
-  return attempt;
-}
-
-/// Whether the region is a part, at any depth, of the whole.
-bool is_part_of(const RegionState& state, const RegionState* whole) {
-  return whole != nullptr && std::ranges::any_of(whole->parts, [&](const python::Object& part) {
-           const RegionState& each = state_of(part.get());
-           return &each == &state || is_part_of(state, &each);
-         });
-}
-bool is_within(const RegionState& state) { return is_part_of(state, timed); }
-
-/// Neither the region nor its parts run as graphs from now on.
-void make_plain(RegionState& state, const speculate::Reason& reason) {
-  state.is_plain = true;
-  state.dispatcher.disable(reason);
-  for (const auto& segment : state.cuts->segments()) segment->dispatcher.disable(reason);
-  for (const python::Object& part : state.parts) make_plain(state_of(part.get()), reason);
-}
-
-/// Whether it is so for the dispatcher of the region, or for one of its parts.
-bool any_dispatcher(const RegionState& state, bool (Dispatcher::*is_so)() const) {
-  return (state.dispatcher.*is_so)() ||
-         std::ranges::any_of(state.cuts->segments(),
-                             [&](const auto& segment) { return (segment->dispatcher.*is_so)(); }) ||
-         std::ranges::any_of(state.parts, [&](const python::Object& part) {
-           return any_dispatcher(state_of(part.get()), is_so);
-         });
-}
-
-/// Leaves the region to Python until it has run there more often than ever before.
-void rest(RegionState& state) {
-  state.is_plain = true;
-  state.rests_until = 2 * state.dispatcher.counters().passed + state.cut_runs;
-}
-
-/// Parts that had no tensor work may have some by now.
-void wake(RegionState& state) {
-  state.is_plain = false;
-  state.rests_until = 0;
-  state.measurement.emplace();
-  for (const auto& segment : state.cuts->segments()) segment->dispatcher.look_again_if_due();
-}
-
-/// Leaves the region to Python if its graphs turned out slower. One that did no tensor work yet, as
-/// it fills a buffer before it trains, is measured anew later.
-void end_measurement(RegionState& state) {
-  const AbTest& test = state.measurement->test();
-  if (test.verdict() != AbTest::Verdict::given_up) return;
-  if (!any_dispatcher(state, &Dispatcher::has_run_with_tensors)) return rest(state);
-  const std::string why = cat("a run of ", state.dispatcher.name(), " takes ", test.with_new(),
-                              " ms if it is cut and ", test.with_old(), " ms in Python");
-  make_plain(state, {speculate::ReasonCode::limit, why, {}});
-}
-
-/// The cut region of which a statement runs in Python that is part of a graph in other runs, so
-/// that its bodies need no graphs of their own.
-thread_local RegionState* resting_parts = nullptr;
-
-bool has_gradients() {
-  return !speculate::has_tensor_access() || speculate::tensor_access().environment().grad_enabled;
-}
-
-/// Begins a run of cut statements, unless the region turns out to be better uncut.
-Mode begin_activation(RegionState& state) {
-  const bool is_timed = !is_within(state);
-  const bool is_measured = is_timed && !state.measurement->test().is_over();
-  if (is_measured && CoExecution::is_any_undecided()) state.measurement->skipped();
-  const bool without_graphs = is_measured && !CoExecution::is_any_undecided() &&
-                              state.measurement->begins(state.runs_with_news, has_gradients());
-  end_measurement(state);
-  if (state.is_plain) return Mode::plain;
-  std::vector<Activation>& activations = state.here().activations;
-  PyFrameObject* frame = PyEval_GetFrame();
-  std::erase_if(activations, [&](const Activation& each) { return each.frame == frame; });
-  if (activations.empty() && resting_parts == &state) resting_parts = nullptr;
-  Activation& activation = activations.emplace_back();
-  activation.frame = frame;
-  activation.is_timed = is_timed;
-  if (!is_timed) return Mode::cut;
-  activation.around = std::exchange(timed, &state);
-  activation.around_without_graphs = std::exchange(is_without_graphs, without_graphs);
-  activation.news_before = news;
-  activation.waits_before = waits;
-  return Mode::cut;
-}
-
-/// Cuts a function that the statements call, if it was refused there.
-void add_callee(RegionState& state, const speculate::Reason& refusal) {
-  ++news;
-  convert_module_within(refusal, state.dispatcher.account.is_open());
-  for (const python::Object& region : cut_callee(refusal)) {
-    make_part(region.get());
-    state.parts.push_back(region);
-  }
-}
-
-/// Milliseconds that converting the region and its parts has cost.
-double spent_on(const RegionState& state) {
-  double sum = state.dispatcher.account.spent();
-  for (const auto& segment : state.cuts->segments()) sum += segment->dispatcher.account.spent();
-  for (const python::Object& part : state.parts) sum += spent_on(state_of(part.get()));
-  return sum;
-}
-
-/// Whether the region runs in the same way for a while: in Python, as it can't be converted or
-/// can't be paid for, or cut. News end that.
-bool is_settled(const RegionState& state) {
-  if (!state.was_entered) return true;
-  if (state.is_plain) return state.rests_until == 0;
-  if (state.cuts->any())
-    return state.measurement->test().is_empty() || state.measurement->test().is_over();
-  return state.dispatcher.is_disabled() ||
-         (state.dispatcher.counters().generated == 0 && state.dispatcher.account.is_short());
-}
-
-/// False with an exception set.
-bool begin_iteration(const RegionState& state) {
-  const bool may_count = std::ranges::all_of(
-      state.of_iteration, [](const RegionState* each) { return is_settled(*each); });
-  return state.scope->begin_iteration(may_count, news);
-}
-
-PyObject* enter(PyObject* object, PyObject* /*unused*/) {
-  return guarded([&]() -> PyObject* {
-    RegionState& state = state_of(object);
-    if (state.scope != nullptr && !begin_iteration(state)) return nullptr;
-    state.was_entered = true;
-    if (is_without_graphs && is_within(state)) return new_mode(Mode::plain);
-    if (is_part_of(state, resting_parts)) return new_mode(Mode::plain);
-    if (state.rests_until != 0 && state.dispatcher.counters().passed >= state.rests_until)
-      wake(state);
-    if (state.is_plain || (state.dispatcher.is_disabled() && !state.cuts->any())) {
-      state.dispatcher.count_passed();
-      return new_mode(Mode::plain);
-    }
-    if (state.cuts->any()) return new_mode(begin_activation(state));
-    if (state.dispatcher.waits()) return new_mode(Mode::plain);
-    StatementResults given;
-    const auto outcome =
-        attempt(state, state.dispatcher, *state.tree, state.all, given, state.as_graph);
-    Place& place = state.here();
-    place.given = std::move(given);
-    if (outcome.ran) return outcome.result ? new_mode(Mode::ran) : nullptr;
-    if (outcome.otherwise == Dispatcher::Otherwise::profile) {
-      place.profiles.push_back({PyEval_GetFrame(), speculate::now()});
-      speculate::ProfileRun::begin();
-      return new_mode(Mode::profile);
-    }
-    const speculate::Reason* refusal = state.dispatcher.refusal_to_cut();
-    if (refusal == nullptr || !state.cuts->possible()) {
-      if (state.dispatcher.is_disabled() && !state.dispatcher.has_looked_again())
-        state.dispatcher.account.give_up(spent_on(state));
-      return new_mode(Mode::plain);
-    }
-    add_callee(state, *refusal);
-    state.cuts->cut_whole(state.dispatcher, *refusal);
-    state.dispatcher.disable_as_cut();
-    return new_mode(begin_activation(state));
-  });
-}
-
-/// A profile run of another frame is open only where an interrupt came before its `with`.
-void end_profile(RegionState& state) {
-  std::vector<OpenProfile>& open = state.here().profiles;
-  const auto of_frame = std::ranges::find(open, PyEval_GetFrame(), &OpenProfile::frame);
-  if (of_frame == open.end()) return;
-  const double start = of_frame->start;
-  for (auto each = of_frame; each != open.end(); ++each) speculate::ProfileRun::end();
-  open.erase(of_frame, open.end());
-  state.dispatcher.profile_finished(speculate::now() - start);
-}
-
-// --- running cut statements ----------------------------------------------------------------------
-
-/// The calling frame's run of cut statements; null if it has none.
-Activation* current_activation(RegionState& state) {
-  std::vector<Activation>& activations = state.here().activations;
-  PyFrameObject* frame = PyEval_GetFrame();
-  while (!activations.empty() && activations.back().frame != frame) activations.pop_back();
-  return activations.empty() ? nullptr : &activations.back();
-}
-
-void finish_profile(Activation& activation) {
-  const std::shared_ptr<Segment> segment = std::move(activation.profiled);
-  if (segment == nullptr) return;
-  speculate::ProfileRun::end();
-  segment->dispatcher.profile_finished(speculate::now() - activation.profile_start);
-}
-
-/// A statement that Python ran has ended. Its time counts if no part of it was profiled.
-void finish_statement(RegionState& state, Activation& activation) {
-  if (activation.in_python && news == activation.news_before_statement)
-    activation.statement.end_as(state.cuts->in_python(*activation.in_python));
-  if (activation.in_python) resting_parts = activation.around_resting;
-  activation.in_python.reset();
-}
-
-/// Statement `index` is about to run in Python.
-PyObject* begin_in_python(RegionState& state, size_t index) {
-  if (Activation* activation = current_activation(state)) {
-    activation->in_python = index;
-    activation->around_resting = resting_parts;
-    if (index < activation->resting) resting_parts = &state;
-    activation->statement = Stretch();
-    activation->news_before_statement = news;
-  }
-  return new_mode(Mode::plain);
-}
-
-/// Statement `index`, where a segment may begin, is about to run.
-PyObject* begin_segment(RegionState& state, size_t index) {
-  const std::shared_ptr<Segment> segment = state.cuts->starting_at(index);
-  if (is_without_graphs && timed == &state) return new_mode(Mode::plain);
-  if (segment == nullptr || segment->dispatcher.is_disabled()) {
-    if (segment != nullptr) segment->dispatcher.count_passed();
-    return begin_in_python(state, index);
-  }
-  if (segment->dispatcher.waits()) return begin_in_python(state, index);
-  StatementResults given;
-  const auto outcome = attempt(state, segment->dispatcher, *segment->tree, segment->variables,
-                               given, segment->as_graph);
-  if (outcome.ran && !outcome.result) return nullptr;
-  // The program has run meanwhile, so the activations may have moved.
-  Activation* activation = current_activation(state);
-  if (activation == nullptr) return new_mode(Mode::plain);
-  if (outcome.ran) {
-    activation->given = std::move(given);
-    activation->done = segment->end;
-    return new_mode(Mode::ran);
-  }
-  if (outcome.otherwise == Dispatcher::Otherwise::profile) {
-    activation->profiled = segment;
-    activation->profile_start = speculate::now();
-    speculate::ProfileRun::begin();
-    return new_mode(Mode::profile);
-  }
-  if (segment->dispatcher.counters().generated > 0) activation->resting = segment->end;
-  const speculate::Reason* refusal = segment->dispatcher.refusal_to_cut();
-  if (refusal != nullptr && state.cuts->starting_at(index) == segment) {
-    add_callee(state, *refusal);
-    state.cuts->cut(segment, *refusal);
-  }
-  return begin_in_python(state, index);
-}
-
-PyObject* ran(PyObject* object, PyObject* argument) {
-  return guarded([&]() -> PyObject* {
-    RegionState& state = state_of(object);
+PyObject* statement_ran(PyObject* object, PyObject* argument) {
+  return guarded([&] {
     const auto index = static_cast<size_t>(python::to_integer(argument));
-    Activation* activation = current_activation(state);
-    if (activation == nullptr) return new_mode(Mode::plain);
-    if (index < activation->done) return new_mode(Mode::ran);
-    if (activation->profiled != nullptr) {
-      if (index < activation->profiled->end) return new_mode(Mode::profile);
-      finish_profile(*activation);
-    }
-    finish_statement(state, *activation);
-    activation->given.clear();
-    return begin_segment(state, index);
+    return new_mode(ran(state_of(object), index));
   });
-}
-
-/// Whether neither the region nor any part of it runs as a graph as things are. A part that was not
-/// reached yet counts as one that may.
-bool runs_no_graphs(const RegionState& state) {
-  if (!state.dispatcher.is_disabled()) return false;
-  if (!state.cuts->any()) return true;
-  for (const auto& segment : state.cuts->segments())
-    if (!segment->dispatcher.is_disabled()) return false;
-  return std::all_of(state.parts.begin(), state.parts.end(), [](const python::Object& part) {
-    return state_of(part.get()).was_entered && runs_no_graphs(state_of(part.get()));
-  });
-}
-
-/// Leaves the region to Python if being cut brings nothing. Parts that had no tensor work so far
-/// may have some later.
-void check_cuts(RegionState& state) {
-  if (!runs_no_graphs(state)) return;
-  if (any_dispatcher(state, &Dispatcher::will_look_again)) return rest(state);
-  state.is_plain = true;
-  state.dispatcher.account.give_up(spent_on(state));
-}
-
-/// A timed run of the region has ended.
-void end_timed(RegionState& state, const Activation& activation) {
-  timed = activation.around;
-  is_without_graphs = activation.around_without_graphs;
-  if (news != activation.news_before) ++state.runs_with_news;
-  // The caller may run the gradient of what a function returns, which belongs to the run.
-  if (waits != activation.waits_before)
-    state.measurement->leave_out();
-  else if (state.measurement->awaits_end())
-    state.measurement->ended(state.at_module_level);
-}
-
-/// Ends a run of the cut statements, if this frame has one.
-bool end_activation(RegionState& state) {
-  const std::vector<Activation>& activations = state.here().activations;
-  if (std::ranges::find(activations, PyEval_GetFrame(), &Activation::frame) == activations.end())
-    return false;
-  Activation* activation = current_activation(state);
-  if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0) check_cuts(state);
-  finish_profile(*activation);
-  finish_statement(state, *activation);
-  const Activation ended = std::move(*activation);
-  state.here().activations.pop_back();
-  ended.whole.leave_out();
-  if (ended.is_timed) end_timed(state, ended);
-  return true;
 }
 
 PyObject* begin_with(PyObject* /*object*/, PyObject* /*unused*/) { Py_RETURN_NONE; }
 
-/// Ends what enter() has begun in this frame: a run of the cut statements, or a profile run.
 PyObject* end_with(PyObject* object, PyObject* const* /*error*/, Py_ssize_t /*count*/) {
-  return guarded([&]() -> PyObject* {
-    RegionState& state = state_of(object);
-    if (!end_activation(state)) end_profile(state);
-    Py_RETURN_NONE;
+  return guarded([&] {
+    leave(state_of(object));
+    return Py_NewRef(Py_None);
   });
 }
 
 // --- the results of a graph ---------------------------------------------------------------------
-
-/// The results of the graph that ran last in the calling frame: the whole's, or a segment's.
-StatementResults& current_given(RegionState& state) {
-  if (!state.cuts->any()) return state.here().given;
-  Activation* activation = current_activation(state);
-  return activation == nullptr ? state.here().given : activation->given;
-}
-
-/// The variables to set after statement `index`; -1: after all.
-const std::vector<size_t>& variables_of(const RegionState& state, int64_t index) {
-  return index < 0 ? state.all : state.cuts->bound_by(static_cast<size_t>(index));
-}
-
-/// Whether statement `index` was the last one of the graph; -1 stands for the whole.
-bool is_last(RegionState& state, int64_t index) {
-  if (index < 0) return true;
-  const Activation* activation = current_activation(state);
-  return activation != nullptr && activation->done == static_cast<size_t>(index) + 1;
-}
 
 PyObject* gives_all(PyObject* object, PyObject* index) {
   return guarded([&] {
@@ -697,6 +182,15 @@ PyObject* returned_value(PyObject* object, PyObject* /*unused*/) {
 
 int first_line(const syntax::Tree& tree) {
   return tree.body.empty() ? 0 : tree.body.front()->span.line;
+}
+
+Dispatcher::Roots roots_of_call(const Call& call) {
+  Dispatcher::Roots roots;
+  for (const auto& [name, kind] : call.tree->scope->names) {
+    PyObject* value = PyDict_GetItemString(call.variables, name.c_str());
+    if (value != nullptr) roots.emplace_back(name, value);
+  }
+  return roots;
 }
 
 /// The names that statement `index` binds, as numbers in `assigned` (all, in order).
@@ -876,11 +370,13 @@ PyObject* reduce(PyObject* /*object*/, PyObject* /*protocol*/) {
 }
 
 PyMethodDef methods[] = {
-    {"enter", enter, METH_NOARGS, "Runs the statements as a graph if it can; what is to be done."},
+    {"enter", enter_region, METH_NOARGS,
+     "Runs the statements as a graph if it can; what is to be done."},
     {"__enter__", begin_with, METH_NOARGS, nullptr},
     {"__exit__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(end_with)),
      METH_FASTCALL, "Ends a profile run or a run of the cut statements."},
-    {"ran", ran, METH_O, "Cut: whether statement i has run in a graph, or what is to be done."},
+    {"ran", statement_ran, METH_O,
+     "Cut: whether statement i has run in a graph, or what is to be done."},
     {"gives_all", gives_all, METH_O, "Whether a graph set all that statement i (-1: any) binds."},
     {"values", values, METH_O, "The values of what statement i (-1: any) binds."},
     {"gives", gives, METH_O, "Whether a graph set variable k."},
