@@ -757,6 +757,7 @@ constinit const OpDef op::clamp_tensor{
     .traits = elementwise,
     .raises = Raises::never_for_floats,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer =
         [](const Infer& infer) {
           for (const size_t bound : {1, 2})

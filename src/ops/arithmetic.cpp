@@ -328,6 +328,7 @@ constinit const OpDef op::div{
     .traits = elementwise,
     .raises = Raises::never_for_floats,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .cost = Cost::cheap,
     .infer = floating_arithmetic,
     .fold = fold_unit_factor,
@@ -505,6 +506,7 @@ constinit const OpDef op::maximum{
     .traits = elementwise | Trait::commutative,
     .raises = Raises::never_for_floats,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = tensors_only,
     .vjp = [](Vjp& g) { extremum_gradient(g, op::lt); },
     .scalar = [](ScalarCode& k) { return extremum(k, true); },
@@ -519,6 +521,7 @@ constinit const OpDef op::minimum{
     .traits = elementwise | Trait::commutative,
     .raises = Raises::never_for_floats,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = tensors_only,
     .vjp = [](Vjp& g) { extremum_gradient(g, op::gt); },
     .scalar = [](ScalarCode& k) { return extremum(k, false); },
@@ -657,6 +660,7 @@ constinit const OpDef op::masked_fill_tensor{
     .layout = Layout::contiguous_copy,
     .raises = Raises::never_for_floats,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       tensor_of_rank(infer, 2, 0);
       return infer_masked_fill(infer);
@@ -678,6 +682,7 @@ constinit const OpDef op::lerp{
     .traits = elementwise,
     .raises = Raises::never_for_floats,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       require_number(infer, 2);
       const Type& self = floating_tensor(infer, 0);
@@ -709,6 +714,7 @@ constinit const OpDef op::addcmul{
     .traits = elementwise,
     .raises = Raises::never_for_floats,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = fused_product,
     .vjp =
         [](Vjp& g) {
@@ -732,6 +738,7 @@ constinit const OpDef op::addcdiv{
     .traits = elementwise,
     .raises = Raises::never_for_floats,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = fused_quotient,
     .vjp =
         [](Vjp& g) {

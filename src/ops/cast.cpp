@@ -71,6 +71,7 @@ constinit const OpDef op::to_other{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = dtype_of_second,
     .decompose = decompose_conversion,
 };
@@ -84,6 +85,7 @@ constinit const OpDef op::type_as{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = dtype_of_second,
     .decompose = decompose_conversion,
 };
@@ -97,6 +99,7 @@ constinit const OpDef op::to_float{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = infer_conversion<DType::f32>,
     .decompose = decompose_conversion,
 };
@@ -110,6 +113,7 @@ constinit const OpDef op::to_double{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = infer_conversion<DType::f64>,
     .decompose = decompose_conversion,
 };
@@ -123,6 +127,7 @@ constinit const OpDef op::to_half{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = infer_conversion<DType::f16>,
     .decompose = decompose_conversion,
 };
@@ -136,6 +141,7 @@ constinit const OpDef op::to_bfloat16{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = infer_conversion<DType::bf16>,
     .decompose = decompose_conversion,
 };
@@ -241,6 +247,7 @@ constinit const OpDef op::positive{
     .python = "positive Tensor.positive Tensor.__pos__",
     .traits = Trait::pure | Trait::view | Trait::linear,
     .sees = Sees::differs,
+    .has_plain_gradient = true,
     .infer =
         [](const Infer& infer) {
           if (tensor_type(infer, 0).dtype == DType::b1) infer.fail("boolean operand");

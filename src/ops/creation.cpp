@@ -337,6 +337,7 @@ constinit const OpDef op::fill_tensor{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer =
         [](const Infer& infer) {
           tensor_of_rank(infer, 1, 0);
@@ -373,6 +374,7 @@ constinit const OpDef op::copy{
     .layout = Layout::differs,
     .raises = Raises::never,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& self = tensor_type(infer, 0);
       const Shape& from = tensor_type(infer, 1).shape;

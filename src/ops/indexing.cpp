@@ -501,6 +501,7 @@ constinit const OpDef op::scatter{
     .layout = Layout::differs,
     .raises = Raises::outside_range,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer =
         [](const Infer& infer) {
           tensor_type(infer, 2);
@@ -518,6 +519,7 @@ constinit const OpDef op::scatter_value{
     .layout = Layout::differs,
     .raises = Raises::outside_range,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = infer_scatter,
     .vjp = scatter_gradient,
 };
@@ -531,6 +533,7 @@ constinit const OpDef op::scatter_add{
     .layout = Layout::differs,
     .raises = Raises::outside_range,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = infer_scatter,
     .vjp =
         [](Vjp& g) {
@@ -570,6 +573,7 @@ constinit const OpDef op::index_add{
     .layout = Layout::differs,
     .raises = Raises::outside_range,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = infer_index_add,
     .vjp =
         [](Vjp& g) {
@@ -589,6 +593,7 @@ constinit const OpDef op::take_along_dim{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = infer_take_along,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {apply(op::gather, along(d.node), in(d, 0), in(d, 1))};
@@ -641,6 +646,7 @@ constinit const OpDef op::index_put{
     .layout = Layout::differs,
     .raises = Raises::outside_range,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = infer_index_put,
     .vjp = index_put_gradient,
 };
@@ -691,6 +697,7 @@ constinit const OpDef op::repeat{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = infer_repeat,
     .vjp = repeat_gradient,
 };
@@ -704,6 +711,7 @@ constinit const OpDef op::tile{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& type = tensor_type(infer, 0);
       Shape shape = tile_counts(infer.attributes, type.shape.size());
@@ -727,6 +735,7 @@ constinit const OpDef op::flip{
     .layout = Layout::differs,
     .raises = Raises::never,
     .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .access = Access::reversed,
     .infer = infer_flip,
     .vjp = [](Vjp& g) { g.add(0, apply(op::flip, g.node().attributes, dout(g))); },
@@ -742,6 +751,7 @@ constinit const OpDef op::roll{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& type = tensor_type(infer, 0);
       const size_t shifts = list_attribute(infer.attributes, "shifts").size();
@@ -766,6 +776,7 @@ constinit const OpDef op::constant_pad_nd{
     .layout = Layout::differs,
     .raises = Raises::never,
     .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .access = Access::joined,
     .infer = infer_pad,
     .vjp =
@@ -800,6 +811,7 @@ constinit const OpDef op::tril{
     .layout = Layout::differs,
     .raises = Raises::never,
     .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = infer_triangle,
     .vjp = triangle_gradient,
 };
@@ -814,6 +826,7 @@ constinit const OpDef op::triu{
     .layout = Layout::differs,
     .raises = Raises::never,
     .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = infer_triangle,
     .vjp = triangle_gradient,
 };

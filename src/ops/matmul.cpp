@@ -182,6 +182,7 @@ constinit const OpDef op::bmm{
     .python = "bmm Tensor.bmm",
     .traits = product,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .autocast = Autocast::lower,
     .infer = infer_product<3>,
     .vjp = [](Vjp& g) { product_gradient(g, op::bmm); },
@@ -195,6 +196,7 @@ constinit const OpDef op::mv{
     .python = "mv Tensor.mv",
     .traits = product,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const DType dtype = common_dtype(infer, 2);
       const Shape& matrix = tensor_of_rank(infer, 0, 2).shape;
@@ -220,6 +222,7 @@ constinit const OpDef op::dot{
     .layout = Layout::differs,
     .raises = Raises::never_for_floats,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const DType dtype = common_dtype(infer, 2);
       require_equal(infer, tensor_of_rank(infer, 0, 1).shape[0],
@@ -242,6 +245,7 @@ constinit const OpDef op::outer{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Dim row = tensor_of_rank(infer, 0, 1).shape[0];
       const Dim column = tensor_of_rank(infer, 1, 1).shape[0];
@@ -261,6 +265,7 @@ constinit const OpDef op::addmm{
     .python = "addmm Tensor.addmm",
     .traits = product,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .autocast = Autocast::lower,
     .infer = infer_added_product<2>,
     .vjp = [](Vjp& g) { added_product_gradient(g, op::mm); },
@@ -277,6 +282,7 @@ constinit const OpDef op::baddbmm{
     .python = "baddbmm Tensor.baddbmm",
     .traits = product,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .autocast = Autocast::lower,
     .infer = infer_added_product<3>,
     .vjp = [](Vjp& g) { added_product_gradient(g, op::bmm); },
@@ -290,6 +296,7 @@ constinit const OpDef op::addmv{
     .python = "addmv Tensor.addmv",
     .traits = product,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const DType dtype = common_dtype(infer, 3);
       if (!is_floating(dtype)) infer.fail("integer operands");

@@ -417,6 +417,7 @@ constinit const OpDef op::diagonal{
     .python = "diagonal Tensor.diagonal",
     .traits = primary_view,
     .sees = Sees::differs,
+    .has_plain_gradient = true,
     .infer = infer_diagonal,
     .vjp =
         [](Vjp& g) {
@@ -494,6 +495,7 @@ constinit const OpDef op::select_backward{
     .traits = Trait::pure | Trait::linear,
     .raises = Raises::outside_part,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = infer_input_sizes,
     .vjp = [](Vjp& g) { part_of_gradient(g, op::select, {"dim", "index"}); },
 };
@@ -507,6 +509,7 @@ constinit const OpDef op::slice_backward{
     .traits = Trait::pure | Trait::linear,
     .raises = Raises::outside_part,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = infer_input_sizes,
     .vjp =
         [](Vjp& g) {
@@ -532,6 +535,7 @@ constinit const OpDef op::diagonal_backward{
     .traits = Trait::pure | Trait::linear,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = infer_input_sizes,
     .vjp = [](Vjp& g) { part_of_gradient(g, op::diagonal, {"offset", "dim1", "dim2"}); },
 };
@@ -545,6 +549,7 @@ constinit const OpDef op::select_scatter{
     .layout = Layout::first_operand,
     .raises = Raises::outside_part,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) { return infer_part_scatter(infer, &op::select); },
     .vjp = [](Vjp& g) { scatter_gradient(g, op::select_scatter, op::select); },
 };
@@ -560,6 +565,7 @@ constinit const OpDef op::slice_scatter{
     .layout = Layout::first_operand,
     .raises = Raises::outside_part,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer =
         [](const Infer& infer) {
           return infer_part_scatter(infer,
@@ -591,6 +597,7 @@ constinit const OpDef op::diagonal_scatter{
     .layout = Layout::first_operand,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) { return infer_part_scatter(infer, &op::diagonal); },
     .vjp = [](Vjp& g) { scatter_gradient(g, op::diagonal_scatter, op::diagonal); },
 };
@@ -602,6 +609,7 @@ constinit const OpDef op::split{
     .python = "split Tensor.split _VF.split",
     .traits = composite_view,
     .sees = Sees::part,
+    .has_plain_gradient = true,
     .infer = infer_split,
     .decompose = decompose_parts,
     .part = part_of_split,
@@ -614,6 +622,7 @@ constinit const OpDef op::split_with_sizes{
     .python = "split Tensor.split _VF.split_with_sizes Tensor.split_with_sizes split_with_sizes",
     .traits = composite_view,
     .sees = Sees::part,
+    .has_plain_gradient = true,
     .infer = infer_split_sizes,
     .decompose = decompose_parts,
     .part = part_of_split,
@@ -626,6 +635,7 @@ constinit const OpDef op::chunk{
     .python = "chunk Tensor.chunk",
     .traits = composite_view,
     .sees = Sees::part,
+    .has_plain_gradient = true,
     .infer = infer_chunk,
     .decompose = decompose_parts,
     .part = part_of_split,
@@ -638,6 +648,7 @@ constinit const OpDef op::unbind{
     .python = "unbind Tensor.unbind",
     .traits = composite_view,
     .sees = Sees::part,
+    .has_plain_gradient = true,
     .infer = infer_unbind,
     .decompose = decompose_unbind,
     .part = part_of_unbind,

@@ -293,6 +293,7 @@ constinit const OpDef op::dropout{
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
     .draws = Draws::memory,
+    .has_plain_gradient = true,
     .infer = infer_dropout,
     .decompose = decompose_dropout,
 };
@@ -307,6 +308,7 @@ constinit const OpDef op::functional_dropout{
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
     .draws = Draws::memory,
+    .has_plain_gradient = true,
     .infer = infer_dropout,
     .decompose = decompose_dropout,
 };
@@ -321,6 +323,7 @@ constinit const OpDef op::feature_dropout{
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
     .draws = Draws::channels,
+    .has_plain_gradient = true,
     .infer =
         [](const Infer& infer) {
           if (tensor_type(infer, 0).rank() < 2) infer.fail(janus::cat("input ", infer.type(0)));

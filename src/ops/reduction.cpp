@@ -906,6 +906,7 @@ constinit const OpDef op::cumsum{
     .layout = Layout::differs,
     .raises = Raises::never_for_floats,
     .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& type = tensor_type(infer, 0);
       wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank());
@@ -933,6 +934,7 @@ constinit const OpDef op::sort{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = same_shape_sorted,
     .vjp = ordered_gradient,
 };
@@ -960,6 +962,7 @@ constinit const OpDef op::topk{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& type = tensor_type(infer, 0);
       const int64_t dim = wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank());

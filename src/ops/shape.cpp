@@ -356,6 +356,7 @@ constinit const OpDef op::view_as{
     .python = "Tensor.view_as",
     .traits = composite_view,
     .sees = Sees::viewed,
+    .has_plain_gradient = true,
     .infer = shape_of_second,
     .decompose = decompose_to_view,
 };
@@ -367,6 +368,7 @@ constinit const OpDef op::reshape_as{
     .python = "Tensor.reshape_as",
     .traits = composite_view,
     .sees = Sees::reshaped,
+    .has_plain_gradient = true,
     .infer = shape_of_second,
     .decompose = decompose_to_reshape,
 };
@@ -390,6 +392,7 @@ constinit const OpDef op::unflatten{
     .python = "unflatten Tensor.unflatten",
     .traits = composite_view,
     .sees = Sees::viewed,
+    .has_plain_gradient = true,
     .infer = infer_unflatten,
     .decompose = decompose_to_view,
 };
@@ -417,6 +420,7 @@ constinit const OpDef op::squeeze_all{
     .python = "squeeze Tensor.squeeze",
     .traits = composite_view,
     .sees = Sees::squeezed,
+    .has_plain_gradient = true,
     .infer = infer_squeeze_all,
     .decompose = decompose_squeeze_all,
 };
@@ -473,6 +477,7 @@ constinit const OpDef op::matrix_transpose{
     .python = "adjoint Tensor.adjoint Tensor.mT Tensor.mH",
     .traits = composite_view,
     .sees = Sees::permuted,
+    .has_plain_gradient = true,
     .infer = infer_matrix_transpose<false>,
     .decompose = decompose_matrix_transpose,
 };
@@ -501,6 +506,7 @@ constinit const OpDef op::movedim{
     .python = "movedim moveaxis Tensor.movedim Tensor.moveaxis",
     .traits = composite_view,
     .sees = Sees::differs,
+    .has_plain_gradient = true,
     .infer = infer_movedim,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {permuted(in(d, 0), moved_order(d.node.attributes, in(d, 0).rank()))};
@@ -529,6 +535,7 @@ constinit const OpDef op::expand_as{
     .python = "Tensor.expand_as",
     .traits = composite_view,
     .sees = Sees::expanded,
+    .has_plain_gradient = true,
     .infer = expanded_to_second,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {apply(op::expand, {{"size", in(d, 1).shape()}}, in(d, 0))};
@@ -544,6 +551,7 @@ constinit const OpDef op::sum_to_size{
     .layout = Layout::differs,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer =
         [](const Infer& infer) {
           const Shape size = list_attribute(infer.attributes, "size");
@@ -565,6 +573,7 @@ constinit const OpDef op::contiguous{
     .python = "Tensor.contiguous",
     .traits = Trait::pure | Trait::view | Trait::linear,
     .sees = Sees::in_order,
+    .has_plain_gradient = true,
     .infer = same_as_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g)); },
     .scatter = [](const Scatter& s) -> Value* { return s.replacement; },

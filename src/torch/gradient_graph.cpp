@@ -24,6 +24,7 @@
 #include "passes/gradient/split_gradient.h"
 #include "passes/lowering/decompose.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/reach/gradient_edges.h"
 #include "passes/structure/copied.h"
 #include "passes/structure/replace_uses.h"
 #include "torch/aten_library.h"
@@ -64,6 +65,16 @@ bool runs_inside(const Node& node, const Condition& condition) {
 }
 
 bool reads_heap(const Node& node) { return node.op->is(graph::Trait::reads_heap); }
+
+/// The same of a branch, loop or call, if it is so for all that may run there.
+bool has_plain_gradient(const Node& node) {
+  bool is_plain = true;
+  graph::for_each_run(node, [&](const Node& run) {
+    const bool is_control = !run.blocks.empty() || run.op == &op::call;
+    if (!is_control && passes::passes_gradient(run)) is_plain &= run.op->has_plain_gradient;
+  });
+  return is_plain;
+}
 
 /// Everything that some values are computed from, through blocks and functions too.
 class Sources {
@@ -160,6 +171,21 @@ void GradientGraph::find_reach() {
   for (const Result& result : results_) {
     Value* from = graph_.results()[result.index];
     reaches_.push_back(passes::reachable(std::span(&from, 1), targets));
+  }
+}
+
+void GradientGraph::find_plain(const Graph& written) {
+  std::vector<Value*> targets = differentiable_values(written, inputs_, cells_);
+  for (const size_t cut : cuts_) targets.push_back(written.results()[cut]);
+  for (const Result& result : results_) {
+    Value* from = written.results()[result.index];
+    plain_.emplace_back();
+    for (Value* target : targets) {
+      const passes::ActiveNodes active(written.value_count(), std::span(&from, 1),
+                                       std::span(&target, 1), &written.body());
+      plain_.back().push_back(std::ranges::all_of(
+          active.nodes(), [](const Node* node) { return has_plain_gradient(*node); }));
+    }
   }
 }
 

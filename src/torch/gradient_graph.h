@@ -79,6 +79,15 @@ class GradientGraph {
   /// cut `target`, counted as backward() gives their gradients.
   bool reaches(size_t result, size_t target) const { return reaches_[result][target]; }
 
+  /// Finds `is_plain`. `written`: the graph before composite operators were decomposed, as eager's
+  /// gradients are of them. Where it is not called, no gradient is.
+  void find_plain(const graph::Graph& written);
+  /// Whether eager's gradient of the result by the target, as `reaches` numbers them, depends on
+  /// exactly those values that ours does.
+  bool is_plain(size_t result, size_t target) const {
+    return !plain_.empty() && plain_[result][target];
+  }
+
   /// Whether the gradients of the two differentiable results go through a node for which eager
   /// saves anything: what one backward() frees, the other's needs.
   bool shares_saved(size_t result, size_t other) const { return shares_saved_[result][other]; }
@@ -165,6 +174,7 @@ class GradientGraph {
   size_t result_count_ = 0;
   std::vector<size_t> saved_results_;
   std::vector<std::vector<bool>> reaches_;       ///< by result, by target
+  std::vector<std::vector<bool>> plain_;         ///< by result, by target
   std::vector<std::vector<bool>> shares_saved_;  ///< by results
   std::mutex mutex_;
   std::map<std::vector<bool>, Backward> backward_;  ///< by what is given

@@ -106,3 +106,36 @@ def test_second_backward(name):
         if expected[0] is None:  # else eager has gone through some nodes before
             torch.testing.assert_close(actual[1:], expected[1:], rtol=1e-9, atol=1e-9)
     assert f.stats()["hits"] >= 3
+
+
+def stopped(gradient):
+    raise ValueError("a hook")
+
+
+def beside_what_was_stopped(results, parameters):
+    """A gradient that ended on its way past the first result has not come to it."""
+    hook = parameters[2].register_hook(stopped)
+    with pytest.raises(ValueError, match="a hook"):
+        results[2].backward()
+    hook.remove()
+    results[1].sum().backward()
+    results[0].sum().backward()
+    return ()
+
+
+def test_backward_that_an_exception_ended():
+    def program(x, p):
+        base = p[0] + p[1]
+        first = base.square()
+        return first, base.sin(), (first * p[2]).exp().sum()
+
+    parameters = [torch.randn(4, 4, dtype=DTYPE, requires_grad=True) for _ in range(3)]
+    f = torchjanus.function(lambda x: program(x, parameters))
+    for _ in range(8):
+        x = torch.randn(4, 4, dtype=DTYPE)
+        assert (
+            outcome(lambda x: program(x, parameters), beside_what_was_stopped, x, parameters)[0]
+            is None
+        )
+        assert outcome(f, beside_what_was_stopped, x, parameters)[0] is None
+    assert f.stats()["hits"] >= 3
