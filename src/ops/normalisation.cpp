@@ -665,6 +665,7 @@ constinit const OpDef op::batch_norm{
     .layout = Layout::normalised_image,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .constants = "running_mean running_var",
     .autocast = Autocast::widened,
     .infer = [](const Infer& infer) { return infer_batch_norm(infer, 3, 4); },
     .decompose =
@@ -692,6 +693,7 @@ constinit const OpDef op::functional_batch_norm{
     .layout = Layout::normalised_image,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .constants = "running_mean running_var",
     .autocast = Autocast::widened,
     .infer = [](const Infer& infer) { return infer_batch_norm(infer, 1, 2); },
     .decompose =
@@ -808,6 +810,7 @@ constinit const OpDef op::embedding{
     .layout = Layout::contiguous,
     .raises = Raises::outside_range,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .access = Access::embedded,
     .infer = [](const Infer& infer) -> std::vector<Type> { return {embedded(infer, 0, 1)}; },
     .vjp = embedding_gradient,
@@ -843,6 +846,7 @@ constinit const OpDef op::functional_embedding{
     .layout = Layout::contiguous,
     .raises = Raises::not_for_contents,
     .saves = Saves::values,
+    .has_plain_gradient = true,
     .infer = infer_functional_embedding,
     .decompose = decompose_functional_embedding,
 };

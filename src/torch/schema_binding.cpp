@@ -70,8 +70,7 @@ bool SchemaBinding::assign(std::span<const OperatorArgument> arguments) {
     }
     if (next >= parameters.size() || parameters[next].kwarg_only()) return false;
     if (!fits(arguments[i], parameters[next])) {
-      // Sizes may be given one by one, as the last positional arguments.
-      if (next == 0 || !gather(arguments, i, next)) return false;
+      if (next != 1 || !gather(arguments, i, next)) return false;
       break;
     }
     assigned_[next++] = &arguments[i];
@@ -95,14 +94,17 @@ bool SchemaBinding::assign_keyword(const OperatorArgument& argument) {
 
 bool SchemaBinding::gather(std::span<const OperatorArgument> arguments, size_t first,
                            size_t parameter) {
-  const c10::TypePtr type = without_optional(schema_.arguments()[parameter].real_type());
-  if (type->kind() != TypeKind::ListType) return false;
+  const auto& parameters = schema_.arguments();
+  const bool is_behind_tensor = parameters.front().type()->kind() == TypeKind::TensorType;
+  const bool is_last = parameter + 1 == parameters.size() || parameters[parameter + 1].kwarg_only();
+  const c10::TypePtr type = without_optional(parameters[parameter].real_type());
+  if (!is_behind_tensor || !is_last || type->kind() != TypeKind::ListType) return false;
   gathered_.kind = Kind::sequence;
   for (size_t i = first; i < arguments.size(); ++i) {
     if (!arguments[i].keyword.empty()) return false;
     gathered_.elements.push_back(arguments[i]);
   }
-  if (!fits(gathered_, schema_.arguments()[parameter])) return false;
+  if (!fits(gathered_, parameters[parameter])) return false;
   assigned_[parameter] = &gathered_;
   return true;
 }

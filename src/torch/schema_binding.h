@@ -26,6 +26,7 @@ class SchemaBinding {
  private:
   bool assign(std::span<const frontend::OperatorArgument> arguments);
   bool assign_keyword(const frontend::OperatorArgument& argument);
+  /// Sizes may be given one by one if they are all positional arguments that follow the tensor.
   bool gather(std::span<const frontend::OperatorArgument> arguments, size_t first,
               size_t parameter);
   bool fits(const frontend::OperatorArgument& argument, const c10::Argument& parameter) const;

@@ -124,16 +124,18 @@ bool is_word_of(std::string_view list, std::string_view name) {
   return false;
 }
 
-/// Losses have no derivative by the weights of their classes or elements; eager raises.
-void refuse_weights_with_gradient(Interpreter& interpreter, const OperatorCall& call,
-                                  const graph::OpDef& op) {
+/// Losses have no derivative by the weights of their classes or elements, and normalisations none
+/// by running statistics; eager raises.
+void refuse_constants_with_gradient(Interpreter& interpreter, const OperatorCall& call,
+                                    const graph::OpDef& op) {
   if (!interpreter.modes.grad_enabled || op.constants.empty()) return;
   auto value = call.values.begin();
   for (const Parameter& parameter : op.signature().parameters) {
     if (!parameter.is_operand()) continue;
     const std::shared_ptr<Tensor>& tensor = *value++;
     if (tensor != nullptr && tensor->requires_grad && is_word_of(op.constants, parameter.name))
-      interpreter.refuse(ReasonCode::autograd, cat("the gradient of the weights of ", op.name));
+      interpreter.refuse(ReasonCode::autograd,
+                         cat("a gradient of ", op.name, " by its ", parameter.name));
   }
 }
 
@@ -145,7 +147,7 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
   bool tracked = is_tracked(interpreter, op, call.tensors);
   const std::optional<size_t> running_mean = running_mean_of(op);
   if (running_mean) write_running_statistics(interpreter, call, *node, *running_mean);
-  refuse_weights_with_gradient(interpreter, call, op);
+  refuse_constants_with_gradient(interpreter, call, op);
   const bool in_order = gives_a_copy_in_order(op, call);
   std::vector<Value> results;
   for (graph::Value* output : node->outputs) {

@@ -17,6 +17,8 @@ OTHERS = {
     "weights of elements": lambda x, i: F.binary_cross_entropy(
         x.sigmoid(), (x > 0).double(), weight=x[0].abs()
     ),
+    "running mean": lambda x, i: F.batch_norm(x, x.mean(0), torch.ones(4), training=False),
+    "running variance": lambda x, i: F.batch_norm(x, torch.ones(4), x.var(0), training=False),
 }
 
 

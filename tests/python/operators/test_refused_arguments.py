@@ -125,6 +125,8 @@ RAISES = {
     "expanded": (lambda x: x[0].expand(HUGE, HUGE, 3), "shape_mismatch"),
     "broadcast": (lambda x: torch.broadcast_to(x[0], (HUGE, HUGE, 3)), "shape_mismatch"),
     "size that is no tuple": (lambda x: torch.full(2, 1.0), "unknown_callable"),
+    "size of numbers that is no tuple": (lambda x: torch.randint(5, 3), "unknown_callable"),
+    "size between numbers": (lambda x: torch.randint(0, 5, 3), "unknown_callable"),
     "tensor for a list": (lambda x: torch._foreach_add([x], x), "would_raise"),
     "tensor for a list, in place": (lambda x: torch._foreach_mul_([x * 1], x), "would_raise"),
     "source without dimensions": (
