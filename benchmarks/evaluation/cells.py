@@ -58,6 +58,7 @@ class Cell:
     column: str
     urgency: int = 5  # what is least is measured first
     seconds: int = 180  # that it may take
+    reads_data: bool = False  # that --sst and --text give
 
     def __str__(self) -> str:
         return f"{self.part}: {self.row}, {self.column}"
@@ -93,8 +94,8 @@ def keep(folder: Path, cell: Cell, found: Mapping[str, Any]) -> None:
     new.replace(path)
 
 
-def about(data: Iterable[str] = ()) -> dict[str, Any]:
-    """Machine, versions, commit, given data and date, without torch: that is loaded where something is measured."""
+def about() -> dict[str, Any]:
+    """Machine, versions, commit and date, without torch: that is loaded where something is measured."""
     return {
         "machine": record.processor(),
         "instructions": instructions(),
@@ -105,7 +106,6 @@ def about(data: Iterable[str] = ()) -> dict[str, Any]:
             **{name: version(name) for name in PACKAGES},
         },
         "commit": commit(),
-        "data": [*data],
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes"),
     }
 
@@ -170,12 +170,15 @@ class Run:
     def left(self) -> float:
         return self.deadline - time.monotonic()
 
+    def _about(self, cell: Cell, now: Mapping[str, Any]) -> dict[str, Any]:
+        return {**now, "data": [*self.data] if cell.reads_data else []}
+
     def _has(self, cell: Cell, now: Mapping[str, Any], same: Iterable[str]) -> bool:
-        return is_kept(read(self.folder, cell.part), cell, now, self.quick, same)
+        return is_kept(read(self.folder, cell.part), cell, self._about(cell, now), self.quick, same)
 
     def measure(self, cells: Iterable[Cell]) -> Iterable[tuple[Cell, dict[str, Any]]]:
         """The cells that are to be measured, and their results: first those without any, the urgent ones before."""
-        now = about(self.data)
+        now = about()
         for cell in sorted(
             cells, key=lambda cell: (self._has(cell, now, COMPARABLE), cell.urgency)
         ):
@@ -188,7 +191,8 @@ class Run:
             if result is None and seconds < cell.seconds:
                 return  # the command's time is over, not the cell's
             result = result or {"problem": f"not ready after {cell.seconds} s"}
-            found = {"about": {**about(), **{key: now[key] for key in SAME}}, "quick": self.quick}
+            same = {key: value for key, value in self._about(cell, now).items() if key in SAME}
+            found = {"about": {**about(), **same}, "quick": self.quick}
             keep(self.folder, cell, {**found, "result": result})
             yield cell, result
 

@@ -60,7 +60,7 @@ def convergence() -> Iterable[Cell]:
     for row in TRAININGS:
         for system in TRAINED_BY:
             urgency = 7 if system == "torch.compile" else 3
-            yield Cell("janus-convergence", row, system, urgency, 400)
+            yield Cell("janus-convergence", row, system, urgency, 400, reads_data=True)
 
 
 def ablation() -> Iterable[Cell]:
