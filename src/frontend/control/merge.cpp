@@ -283,6 +283,18 @@ Value Merger::number_before(const Variables& variables, const std::string& name)
   return interpreter_.wrap(value, interpreter_.frame_variable(key));
 }
 
+/// Whether only one side deletes the variable, which the other leaves as it was before the run of
+/// statements.
+bool Merger::is_deleted_on_one_side(const Variables& variables, const std::string& name,
+                                    const VariableValues& a, const VariableValues& b) {
+  if (interpreter_.statement_run.variables.get() != &variables ||
+      a.contains(name) == b.contains(name))
+    return false;
+  const VariableValues& touching = a.contains(name) ? a : b;
+  return touching.at(name) == nullptr &&
+         PyDict_GetItemString(interpreter_.call().variables, name.c_str()) != nullptr;
+}
+
 void Merger::merge_variables(Variables& variables, const VariableValues& a,
                              const VariableValues& b) {
   std::map<std::string, std::pair<Value, Value>, std::less<>> all;
@@ -291,6 +303,11 @@ void Merger::merge_variables(Variables& variables, const VariableValues& a,
   VariableValues merged;
   for (auto& [name, pair] : all) {
     auto& [first, second] = pair;
+    if (is_deleted_on_one_side(variables, name, a, b)) {
+      merged[name] = std::make_shared<Unmerged>(
+          *fork_.test(), cat("the variable ", name, ": only one side deletes it"));
+      continue;
+    }
     if (!a.contains(name)) first = number_before(variables, name);
     if (!b.contains(name)) second = number_before(variables, name);
     try {

@@ -75,6 +75,8 @@ class Merger {
   void write_met_on_both(Sequence& writes, const Elements& a, const Elements& b);
   graph::Value* number_of_writes(size_t side, const TensorState& state);
   Value number_before(const Variables& variables, const std::string& name);
+  bool is_deleted_on_one_side(const Variables& variables, const std::string& name,
+                              const VariableValues& a, const VariableValues& b);
   Value merge_grad(const TensorState& a, const TensorState& b);
   Value kept_on(size_t side, const Value& value);
 
