@@ -16,6 +16,7 @@
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
 #include "python/gc_pause.h"
+#include "python/held_signals.h"
 #include "speculate/hooks.h"
 #include "speculate/reason_lifetime.h"
 
@@ -117,7 +118,7 @@ class Flag {
 }  // namespace
 
 /// While a graph is generated: no other one is, nothing is pending, no garbage collection begins,
-/// and somebody pays.
+/// no signal is handled, and somebody pays.
 class Dispatcher::Generating {
  public:
   Generating(Dispatcher& dispatcher, void (RegionAccount::*spend)(double),
@@ -130,6 +131,7 @@ class Dispatcher::Generating {
   const std::shared_ptr<void> ordinary_ = tensor_access().ordinary_execution();
   const Flag flag_;
   const python::GcPause pause_;
+  const python::HeldSignals signals_;
   const Spending<std::function<void(double)>> spending_;
   const TimeBudget budget_;
 };
