@@ -87,6 +87,13 @@ autograd::edge_list edges_of(const GradientGraph& graph, std::span<const Slot> i
   return edges;
 }
 
+/// Whether the tensor is one that the run was given, as a gradient may be the seed itself.
+bool is_given(const at::Tensor& tensor, std::span<const Slot> inputs) {
+  return std::ranges::any_of(inputs, [&](const Slot& input) {
+    return input.is_tensor() && tensor_of(input).is_same(tensor);
+  });
+}
+
 /// The node that adds to a leaf's gradient; null if the edge leads elsewhere.
 const autograd::AccumulateGrad* accumulator_at(const Edge& edge) {
   return dynamic_cast<const autograd::AccumulateGrad*>(edge.function.get());
@@ -190,6 +197,11 @@ void attach_node(const BackwardWays& ways, std::span<const Slot> inputs,
     at::Tensor tensor = tensor_of(results[result.index]);
     const uint32_t number = node->add_input_metadata(tensor);
     if (!is_due[r]) continue;
+    if (!if_it_depends.empty() && is_given(tensor, inputs)) {
+      if (if_it_depends[r]) continue;  // eager gives the seed, too
+      tensor = tensor.detach();
+      results[result.index] = slot_of(tensor);
+    }
     Edge edge(node, number);
     // Of several each has its own, also for hooks: those of a result that backward() does not come
     // to are not called.

@@ -151,6 +151,7 @@ GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vect
   find_shared_saved();
   find_kept_results();
   find_leaves(split.forward, split.saved_count);
+  find_saved_views(split.forward, split.saved_count);
   // A value that is saved and also a result, or saved twice, leaves the forward run once.
   std::vector<Value*>& all = split.forward.body().results;
   std::vector<Value*> once(all.begin(), all.end() - static_cast<ptrdiff_t>(split.saved_count));
@@ -331,6 +332,21 @@ void GradientGraph::find_leaves(const Graph& forward, size_t saved_count) {
   leaf_of_input_.resize(saved_count + results_.size());
 }
 
+void GradientGraph::find_saved_views(const Graph& forward, size_t saved_count) {
+  const std::span<Value* const> inputs = forward.inputs();
+  const auto saved = forward.results().last(saved_count);
+  for (size_t i = 0; i < saved_count; ++i) {
+    const Value* const base = passes::viewed(saved[i]);
+    if (base == saved[i]) continue;
+    const auto input = std::ranges::find(inputs, base);
+    if (input != inputs.end())
+      saved_views_.push_back({.saved = i, .input = static_cast<size_t>(input - inputs.begin())});
+    else if (base->definition != nullptr && base->definition->op == &op::state)
+      saved_views_.push_back(
+          {.saved = i, .cell = base->definition->attributes.get<std::string>("cell")});
+  }
+}
+
 void GradientGraph::divide(const std::vector<size_t>& order, const std::vector<bool>& leaves,
                            const passes::BucketNumbers& numbers) {
   std::call_once(divided_, [&] {
@@ -441,11 +457,12 @@ Graph GradientGraph::gradients_of_inputs(const std::vector<bool>& given) const {
   results.insert(results.end(), kept.begin(), kept.end());
   Graph made = rewriter.finish();
   made.body().results = std::move(results);
-  return kept.empty() ? std::move(made) : with_kept_results(std::move(made), kept.size());
+  return with_kept_results(made, kept.size());
 }
 
-/// The last results of the graph are `count` results of the run as they are computed again, and as
-/// they are given: gradients are computed from the latter.
+/// The gradients, expanded: what each of them saves is its own. The last results of the graph are
+/// `count` results of the run as they are computed again, and as they are given: gradients are
+/// computed from the latter.
 Graph GradientGraph::with_kept_results(const Graph& gradients, size_t count) {
   Graph expanded = passes::differentiate(gradients);
   std::vector<Value*>& results = expanded.body().results;

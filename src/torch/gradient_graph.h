@@ -63,6 +63,13 @@ class GradientGraph {
   size_t result_count() const { return result_count_; }
   /// For each saved value the result of the forward graph that it is.
   const std::vector<size_t>& saved_results() const { return saved_results_; }
+  /// A saved value that is a view of what the run was given: whoever writes to that changes it.
+  struct SavedView {
+    size_t saved = 0;                            ///< among `saved_results()`
+    std::optional<size_t> input = std::nullopt;  ///< of the graph, or
+    std::string cell = {};
+  };
+  const std::vector<SavedView>& saved_views() const { return saved_views_; }
   /// For each value that can't be had again (what was drawn, what was overwritten) the result of
   /// the forward graph that it is.
   const std::vector<size_t>& unrepeatable_results() const { return unrepeatable_results_; }
@@ -148,6 +155,7 @@ class GradientGraph {
   void find_kept_results();
   void find_checked_results();
   void find_leaves(const graph::Graph& forward, size_t saved_count);
+  void find_saved_views(const graph::Graph& forward, size_t saved_count);
   graph::Graph gradients_of_inputs(const std::vector<bool>& given) const;
   Backward compiled_backward(graph::Graph graph, bool is_told) const;
   static graph::Graph with_kept_results(const graph::Graph& gradients, size_t count);
@@ -173,6 +181,7 @@ class GradientGraph {
   std::unique_ptr<graph::Graph> forward_, backward_graph_;
   size_t result_count_ = 0;
   std::vector<size_t> saved_results_;
+  std::vector<SavedView> saved_views_;
   std::vector<std::vector<bool>> reaches_;       ///< by result, by target
   std::vector<std::vector<bool>> plain_;         ///< by result, by target
   std::vector<std::vector<bool>> shares_saved_;  ///< by results

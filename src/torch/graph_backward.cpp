@@ -61,6 +61,23 @@ bool is_plain(const GradientGraph& graph, const std::vector<bool>& given, size_t
   return true;
 }
 
+/// A write to a tensor of the entry is seen in what was saved as a view of it, as in eager.
+void share_versions(const GradientGraph& graph, std::span<const Slot> inputs,
+                    std::span<const std::string> cell_names, std::span<const Slot> cells,
+                    std::span<const Slot> results) {
+  for (const GradientGraph::SavedView& view : graph.saved_views()) {
+    const auto cell = std::ranges::find(cell_names, view.cell);
+    if (!view.input && cell == cell_names.end()) continue;
+    const Slot& base =
+        view.input ? inputs[*view.input] : cells[static_cast<size_t>(cell - cell_names.begin())];
+    const Slot& saved = results[graph.saved_results()[view.saved]];
+    if (!base.is_tensor() || !saved.is_tensor()) continue;
+    const at::Tensor from = tensor_of(base), to = tensor_of(saved);
+    if (!to.is_inference() && to.is_alias_of(from))
+      autograd::impl::set_version_counter(to, autograd::impl::version_counter(from));
+  }
+}
+
 void add(std::vector<Slot>& slots, const variable_list& gradients) {
   for (const at::Tensor& gradient : gradients) slots.push_back(slot_of(in_memory(gradient)));
 }
@@ -100,8 +117,11 @@ void GraphBackward::name_result(size_t index, const NodePointer<autograd::Node>&
 void GraphBackward::keep(std::span<const Slot> inputs, std::span<const std::string> cell_names,
                          std::span<const Slot> cells, std::span<const Slot> results,
                          const std::shared_ptr<execute::Findings>& findings) {
-  whole_.keep(results);
-  if (apart_.graph) apart_.keep(results);
+  for (Way* way : {&whole_, &apart_}) {
+    if (!way->graph) continue;
+    share_versions(*way->graph, inputs, cell_names, cells, results);
+    way->keep(results);
+  }
   for (const auto& part : chain_) part->keep(whole_.saved);
   chain_.clear();  // the edges refer to it
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -147,7 +167,12 @@ void GraphBackward::release_variables() {
   const auto is_still_due = [&](size_t r) { return !is_freed(r) && !freed_.contains(r); };
   if (std::ranges::any_of(std::views::iota(size_t{0}, run_for_.size()), is_still_due)) return;
   const auto python = lock_python();
+  // What eager saves nothing for may be computed again, and so may its gradients.
+  bool goes_on = false;
+  for (size_t r = 0; r < whole_.graph->results().size(); ++r)
+    goes_on = goes_on || !whole_.graph->shares_saved(r, r);
   for (auto* all : kept()) {
+    if (goes_on && (all == &inputs_ || all == &cells_)) continue;
     for (Kept& each : *all) each.release();
   }
   whole_.unchecked.clear();
@@ -372,7 +397,7 @@ variable_list GraphBackward::apply_differentiably(const Way& way, GradientGraph&
                                                   const std::vector<bool>& given) {
   // Raises what eager raises if they were changed or freed. To ask what a part of the gradients
   // uses, its backward run is compiled.
-  const bool is_whole = std::ranges::find(given, false) == given.end();
+  const bool is_whole = !is_released_ && std::ranges::find(given, false) == given.end();
   unpacked(way,
            is_whole ? std::vector<bool>(way.saved.size(), true) : way.graph->backward(given).uses);
   unpacked(read_);

@@ -47,7 +47,10 @@ class Probe final : public graph::Vjp {
   const Node& node() const override { return *node_; }
   Value* in(size_t index) const override { return node_->inputs.at(index); }
   Value* out(size_t index) const override { return node_->outputs.at(index); }
-  Value* dout(size_t index) const override { return seeds_.at(index); }
+  /// Null of a result that there is not, as of a gradient that is not wanted.
+  Value* dout(size_t index) const override {
+    return carries_gradient(out(index)->type) ? seeds_.at(index) : nullptr;
+  }
   bool needs(size_t input) const override { return carries_gradient(in(input)->type); }
   void add(size_t, Value* gradient) override { gradients_.push_back(gradient); }
   Value* add_output(graph::Type type, std::string attribute, graph::AttributeValue value) override {

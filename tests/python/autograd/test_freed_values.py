@@ -68,6 +68,28 @@ USES = {
         lambda x, p: (lambda a: (a, a.exp().sum()))(p[0] * x),
         lambda r, p: (r[0].sum().backward(), r[1].backward()),
     ),
+    "separate gradients of a gradient": (
+        two_terms,
+        lambda r, p: (
+            [each.sum().backward() for each in torch.autograd.grad(r[0], p[:2], create_graph=True)]
+            and ()
+        ),
+    ),
+    "those of powers": (
+        lambda x, p: ((p[0] ** 2).sum() + (p[1] ** 3).sum(),),
+        lambda r, p: (
+            [each.sum().backward() for each in torch.autograd.grad(r[0], p[:2], create_graph=True)]
+            and ()
+        ),
+    ),
+    "nothing saved, then again for gradients": (
+        lambda x, p: ((p[0] + p[1]).sum(),),
+        lambda r, p: (r[0].backward(), *torch.autograd.grad(r[0], p[:2], create_graph=True)),
+    ),
+    "saved, then again for gradients": (
+        lambda x, p: ((p[0] * p[1]).sum(),),
+        lambda r, p: (r[0].backward(), *torch.autograd.grad(r[0], p[:2], create_graph=True)),
+    ),
     "beside the way, kept": (
         on_the_way,
         lambda r, p: (

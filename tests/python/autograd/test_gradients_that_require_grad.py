@@ -88,3 +88,31 @@ def test_create_graph_outside(name, use):
         expected = flags(lambda x: program(x, w, v), x, w, v, use)
         torch.testing.assert_close(flags(f, x, w, v, use), expected, rtol=1e-9, atol=1e-9)
     assert f.stats()["hits"] >= 2
+
+
+SHARED_SEEDS = {
+    "sum": lambda x, w, v: w + v,
+    "difference": lambda x, w, v: w - v,
+    "copy": lambda x, w, v: w.clone() + v * 2,
+}
+
+
+@pytest.mark.parametrize("is_leaf", [True, False])
+@pytest.mark.parametrize("name", SHARED_SEEDS)
+def test_gradient_that_is_the_seed(name, is_leaf):
+    """Its place in the caller's graph stays as it was."""
+
+    def observe(function, x):
+        leaf = torch.arange(16.0, dtype=DTYPE).reshape(4, 4).requires_grad_()
+        seed = leaf if is_leaf else leaf * 2
+        a, b = torch.autograd.grad(function(x), (w, v), seed, create_graph=True)
+        again = torch.autograd.grad((2 * a).sum() + (3 * b).sum(), leaf)
+        return seed.is_leaf, a is seed, a.requires_grad, again
+
+    w, v = (torch.randn(4, 4, dtype=DTYPE, requires_grad=True) for _ in range(2))
+    f = torchjanus.function(lambda x: SHARED_SEEDS[name](x, w, v))
+    for _ in range(6):
+        x = torch.randn(4, 4, dtype=DTYPE)
+        expected = observe(lambda x: SHARED_SEEDS[name](x, w, v), x)
+        torch.testing.assert_close(observe(f, x), expected, rtol=1e-9, atol=1e-9)
+    assert f.stats()["hits"] >= 2
