@@ -21,7 +21,7 @@
 #include "passes/gradient/backpropagate.h"
 #include "passes/gradient/differentiate.h"
 #include "passes/lowering/decompose.h"
-#include "passes/lowering/pool_first.h"
+#include "passes/lowering/late_relu.h"
 #include "passes/runner/runner.h"
 #include "passes/structure/captures.h"
 #include "passes/structure/copied.h"
@@ -58,7 +58,7 @@ graph::Graph prepared(const graph::Graph& original) {
   constexpr auto required = PassRunner::Need::required;
   PassRunner run;
   graph::Graph graph = run("decompose", decompose, copied(original), required);
-  graph = run("pool_first", pool_first, std::move(graph));
+  graph = run("late_relu", late_relu, std::move(graph));
   graph = run("hoist", move_loop_invariants, std::move(graph));
   graph = run("differentiate", differentiate, std::move(graph), required);
   return run("merge_common", merge_common_subexpressions, std::move(graph), required);

@@ -17,9 +17,9 @@
 #include "passes/fusion/small_norms.h"
 #include "passes/gradient/differentiate.h"
 #include "passes/lowering/decompose.h"
+#include "passes/lowering/late_relu.h"
 #include "passes/lowering/map_indices.h"
 #include "passes/lowering/map_reductions.h"
-#include "passes/lowering/pool_first.h"
 #include "passes/ordering/schedule.h"
 #include "passes/products/hoist_rows.h"
 #include "passes/products/stack_products.h"
@@ -52,7 +52,7 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
 
   // Gradient rules are written for primitive operators, and may use composite ones themselves.
   graph = run("decompose", decompose, std::move(graph), required);
-  graph = run("pool_first", pool_first, std::move(graph));
+  graph = run("late_relu", late_relu, std::move(graph));
   graph = run("map_indices", map_indices, std::move(graph));
   graph = run("hoist", move_loop_invariants, std::move(graph));
   graph = run("hoist_rows", hoist_rows, std::move(graph));

@@ -16,9 +16,9 @@
 #include "passes/fusion/small_norms.h"
 #include "passes/gradient/differentiate.h"
 #include "passes/lowering/decompose.h"
+#include "passes/lowering/late_relu.h"
 #include "passes/lowering/map_indices.h"
 #include "passes/lowering/map_reductions.h"
-#include "passes/lowering/pool_first.h"
 #include "passes/ordering/schedule.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/products/hoist_rows.h"
@@ -44,7 +44,7 @@ graph::Graph kept(graph::Graph graph) {
 std::span<const NamedPass> all_passes() {
   static constexpr std::array passes = {
       NamedPass{"decompose", kept<decompose>},
-      NamedPass{"pool_first", kept<pool_first>},
+      NamedPass{"late_relu", kept<late_relu>},
       NamedPass{"map_indices", kept<map_indices>},
       NamedPass{"hoist", move_loop_invariants},
       NamedPass{"hoist_rows", hoist_rows},
