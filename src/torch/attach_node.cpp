@@ -197,7 +197,7 @@ void attach_node(const BackwardWays& ways, std::span<const Slot> inputs,
     at::Tensor tensor = tensor_of(results[result.index]);
     const uint32_t number = node->add_input_metadata(tensor);
     if (!is_due[r]) continue;
-    if (!if_it_depends.empty() && is_given(tensor, inputs)) {
+    if (!if_it_depends.empty() && (is_given(tensor, inputs) || is_given(tensor, cells))) {
       if (if_it_depends[r]) continue;  // eager gives the seed, too
       tensor = tensor.detach();
       results[result.index] = slot_of(tensor);

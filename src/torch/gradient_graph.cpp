@@ -2,6 +2,7 @@
 #include "torch/gradient_graph.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <span>
 #include <unordered_set>
@@ -25,6 +26,7 @@
 #include "passes/lowering/decompose.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/reach/gradient_edges.h"
+#include "passes/structure/captures.h"
 #include "passes/structure/copied.h"
 #include "passes/structure/replace_uses.h"
 #include "torch/aten_library.h"
@@ -74,6 +76,13 @@ bool has_plain_gradient(const Node& node) {
     if (!is_control && passes::passes_gradient(run)) is_plain &= run.op->has_plain_gradient;
   });
   return is_plain;
+}
+
+/// Whether the view was taken of a `detach`: eager's `.data` has versions of its own.
+bool is_detached(const Value* view, const Value* base) {
+  for (; view != base; view = view->definition->inputs.front())
+    if (view->definition->op == &op::detach) return true;
+  return false;
 }
 
 /// Everything that some values are computed from, through blocks and functions too.
@@ -180,13 +189,17 @@ void GradientGraph::find_plain(const Graph& written) {
   for (const size_t cut : cuts_) targets.push_back(written.results()[cut]);
   for (const Result& result : results_) {
     Value* from = written.results()[result.index];
-    plain_.emplace_back();
-    for (Value* target : targets) {
-      const passes::ActiveNodes active(written.value_count(), std::span(&from, 1),
-                                       std::span(&target, 1), &written.body());
-      plain_.back().push_back(std::ranges::all_of(
-          active.nodes(), [](const Node* node) { return has_plain_gradient(*node); }));
+    const passes::ActiveNodes active(written.value_count(), std::span(&from, 1), targets,
+                                     &written.body());
+    std::unordered_set<const Value*> behind_others;  // which some other operator leads to
+    for (const Node* node : std::views::reverse(active.nodes())) {
+      const bool is_behind = std::ranges::any_of(
+          node->outputs, [&](const Value* output) { return behind_others.contains(output); });
+      if (!is_behind && has_plain_gradient(*node)) continue;
+      for (const Value* operand : passes::operands(*node)) behind_others.insert(operand);
     }
+    plain_.emplace_back();
+    for (const Value* target : targets) plain_.back().push_back(!behind_others.contains(target));
   }
 }
 
@@ -337,7 +350,7 @@ void GradientGraph::find_saved_views(const Graph& forward, size_t saved_count) {
   const auto saved = forward.results().last(saved_count);
   for (size_t i = 0; i < saved_count; ++i) {
     const Value* const base = passes::viewed(saved[i]);
-    if (base == saved[i]) continue;
+    if (base == saved[i] || is_detached(saved[i], base)) continue;
     const auto input = std::ranges::find(inputs, base);
     if (input != inputs.end())
       saved_views_.push_back({.saved = i, .input = static_cast<size_t>(input - inputs.begin())});
