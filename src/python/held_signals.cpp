@@ -1,8 +1,5 @@
 #include "python/held_signals.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <utility>
 
 namespace janus::python {
@@ -27,7 +24,15 @@ PyObject* noter() {
   return function;
 }
 
-bool is_main_thread() { return syscall(SYS_gettid) == getpid(); }
+bool is_main_thread() {
+  const Object threading = Object::steal(PyImport_ImportModule("threading"));
+  if (!threading) return false;
+  const Object thread = Object::steal(PyObject_CallMethod(threading.get(), "main_thread", nullptr));
+  if (!thread) return false;
+  const Object ident = Object::steal(PyObject_GetAttrString(thread.get(), "ident"));
+  return ident && PyLong_Check(ident.get()) != 0 &&
+         PyLong_AsUnsignedLong(ident.get()) == PyThread_get_thread_ident();
+}
 
 PyObject* signal_module() {
   static PyObject* const module = PyImport_ImportModule("_signal");
@@ -41,9 +46,9 @@ Object handler_of(int number) {
   return handler && PyCallable_Check(handler.get()) != 0 ? handler : Object();
 }
 
-/// False with an exception set, where a handler that was due raised it.
-bool set_handler(int number, PyObject* handler) {
-  return bool(Object::steal(PyObject_CallMethod(signal_module(), "signal", "iO", number, handler)));
+/// The handler before; null with an exception set, where one that was due raised it.
+Object set_handler(int number, PyObject* handler) {
+  return Object::steal(PyObject_CallMethod(signal_module(), "signal", "iO", number, handler));
 }
 
 Object taken_exception() {
@@ -60,6 +65,19 @@ Object taken_exception() {
 #endif
 }
 
+/// Whoever waits for signals at a file descriptor was told when they came.
+void raise_again(const std::vector<int>& numbers) {
+  if (numbers.empty()) return;
+  const Object descriptor =
+      Object::steal(PyObject_CallMethod(signal_module(), "set_wakeup_fd", "i", -1));
+  if (!descriptor) PyErr_Clear();
+  for (const int number : numbers) PyErr_SetInterruptEx(number);
+  if (!descriptor ||
+      Object::steal(PyObject_CallMethod(signal_module(), "set_wakeup_fd", "O", descriptor.get())))
+    return;
+  PyErr_Clear();
+}
+
 /// A pending call: Python makes it in the main thread, between two instructions.
 int raise(void* exception) {
   auto* const value = static_cast<PyObject*>(exception);
@@ -71,35 +89,43 @@ int raise(void* exception) {
 }  // namespace
 
 HeldSignals::HeldSignals() {
-  if (!is_main_thread() || signal_module() == nullptr) return;
   const ErrorScope unnoticed;
+  if (signal_module() == nullptr || !is_main_thread()) {
+    PyErr_Clear();
+    return;
+  }
   if (PyErr_CheckSignals() != 0) take_error();
   for (int number = 1; number < NSIG; ++number) {
-    Held held{number, handler_of(number), {}};
-    if (!held.handler || sigaction(number, nullptr, &held.action) != 0) continue;
-    if (set_or_take_error(number, noter())) held_.push_back(std::move(held));
+    Held held{number, {}, {}};
+    if (!handler_of(number) || sigaction(number, nullptr, &held.action) != 0) continue;
+    held.handler = set_or_take_errors(number, noter());
+    if (held.handler) held_.push_back(std::move(held));
   }
 }
 
 HeldSignals::~HeldSignals() {
   const ErrorScope unnoticed;
   for (const Held& each : held_) {
-    set_or_take_error(each.number, each.handler.get());
+    if (!handler_of(each.number).is(noter())) continue;  // somebody has set another one meanwhile
+    set_or_take_errors(each.number, each.handler.get());
     sigaction(each.number, &each.action, nullptr);
   }
-  if (!held_.empty())
-    for (const int number : std::exchange(noted(), {})) PyErr_SetInterruptEx(number);
-  for (Object& each : raised_)
-    if (each) Py_AddPendingCall(raise, each.release());
+  if (!held_.empty()) raise_again(std::exchange(noted(), {}));
+  for (Object& each : raised_) {
+    PyObject* const exception = each.release();
+    if (exception == nullptr || Py_AddPendingCall(raise, exception) == 0) continue;
+    raise(exception);  // Python has too many pending calls
+    PyErr_WriteUnraisable(nullptr);
+  }
 }
 
-bool HeldSignals::set_or_take_error(int number, PyObject* handler) {
-  constexpr int kMostHandlersDue = 8;  // of signals that come faster than they are handled
+Object HeldSignals::set_or_take_errors(int number, PyObject* handler) {
+  constexpr int kMostHandlersDue = 1000;  // of signals that come faster than they are handled
   for (int i = 0; i < kMostHandlersDue; ++i) {
-    if (set_handler(number, handler)) return true;
+    if (Object before = set_handler(number, handler)) return before;
     take_error();
   }
-  return false;
+  return {};
 }
 
 void HeldSignals::take_error() { raised_.push_back(taken_exception()); }

@@ -26,7 +26,7 @@ class HeldSignals {
     Object handler;
     struct sigaction action;  ///< the system's, which has flags of its own
   };
-  bool set_or_take_error(int number, PyObject* handler);
+  Object set_or_take_errors(int number, PyObject* handler);
   void take_error();
 
   std::vector<Held> held_;

@@ -1,5 +1,6 @@
 """Handlers of signals run in the program's own code, also if the signal comes while a graph is made."""
 
+import os
 import signal
 import time
 
@@ -51,6 +52,29 @@ def raised_by_timer(error, delay):
 def test_what_a_handler_raises_is_not_lost(error):
     for number in range(1, 13):
         assert raised_by_timer(error, number * 0.0005) == (True, [])
+
+
+def test_descriptor_is_told_once():
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    handled = []
+    before = signal.signal(signal.SIGALRM, lambda number, frame: handled.append(number))
+    descriptor = signal.set_wakeup_fd(writer)
+    try:
+        for number in range(1, 9):
+            f = torchjanus.function(lambda x: ((x * 2).tanh() - 1).pow(2).sum() + x.sin().sum())
+            for _ in range(3):
+                f(torch.ones(3))
+            signal.setitimer(signal.ITIMER_REAL, number * 0.0005)
+            f(torch.ones(3))
+            while len(handled) < number:
+                time.sleep(0.001)
+        assert os.read(reader, 100) == bytes([signal.SIGALRM] * 8)
+    finally:
+        signal.set_wakeup_fd(descriptor)
+        signal.signal(signal.SIGALRM, before)
+        os.close(reader)
+        os.close(writer)
 
 
 def test_handlers_and_flags_are_as_before():
