@@ -113,14 +113,18 @@ PAGES: Mapping[str, tuple[str, tuple[Section, ...]]] = {
             words("""
                 Jittor's paper compares with PyTorch on a GPU, at batches up to 128, and gives
                 means. Here it is a CPU, with pictures of 112×112, own definitions and random
-                weights."""),
+                weights. A factor is against the eager run beside it in the same process; the
+                table shows the eager time of torchjanus's cell."""),
             result_tables.inference,
             plots.inference,
         ),
         Section(
             "Training of four adversarial networks",
             "jittor-gans",
-            "Jittor's paper compares with PyTorch on a GPU, on larger pictures.",
+            words("""
+                Jittor's paper compares with PyTorch on a GPU, on larger pictures. A factor is
+                against the eager run beside it in the same process; the table shows the eager
+                time of torchjanus's cell."""),
             result_tables.gans,
             plots.gans,
         ),
