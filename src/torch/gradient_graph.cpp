@@ -68,7 +68,7 @@ bool runs_inside(const Node& node, const Condition& condition) {
 
 bool reads_heap(const Node& node) { return node.op->is(graph::Trait::reads_heap); }
 
-/// The same of a branch, loop or call, if it is so for all that may run there.
+/// As the operator says; of a branch, loop or call, if it is so for all that may run there.
 bool has_plain_gradient(const Node& node) {
   bool is_plain = true;
   graph::for_each_run(node, [&](const Node& run) {

@@ -168,9 +168,9 @@ void GraphBackward::release_variables() {
   if (std::ranges::any_of(std::views::iota(size_t{0}, run_for_.size()), is_still_due)) return;
   const auto python = lock_python();
   // What eager saves nothing for may be computed again, and so may its gradients.
-  bool goes_on = false;
-  for (size_t r = 0; r < whole_.graph->results().size(); ++r)
-    goes_on = goes_on || !whole_.graph->shares_saved(r, r);
+  const auto saves_nothing = [&](size_t r) { return !whole_.graph->shares_saved(r, r); };
+  const bool goes_on =
+      std::ranges::any_of(std::views::iota(size_t{0}, run_for_.size()), saves_nothing);
   for (auto* all : kept()) {
     if (goes_on && (all == &inputs_ || all == &cells_)) continue;
     for (Kept& each : *all) each.release();

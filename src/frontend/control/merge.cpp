@@ -270,14 +270,17 @@ void Merger::merge_object(Changeable& object) {
   }
 }
 
-/// The number that a variable was before the run of statements, none of which has read it: a side
-/// that does not set it leaves it so. Null: it was none.
+/// What a variable was before the run of statements, none of which has read it: a side that does
+/// not set it leaves it so. Null: it was unset, or these are not the variables of such a run.
+PyObject* Merger::object_before(const Variables& variables, const std::string& name) {
+  if (interpreter_.statement_run.variables.get() != &variables) return nullptr;
+  return PyDict_GetItemString(interpreter_.call().variables, name.c_str());
+}
+
+/// The same if it was a number; null: it was none.
 Value Merger::number_before(const Variables& variables, const std::string& name) {
-  PyObject* const before = interpreter_.call().variables;
-  if (interpreter_.statement_run.variables.get() != &variables ||
-      interpreter_.heap.table(before) != nullptr)
-    return nullptr;
-  PyObject* const value = PyDict_GetItemString(before, name.c_str());
+  if (interpreter_.heap.table(interpreter_.call().variables) != nullptr) return nullptr;
+  PyObject* const value = object_before(variables, name);
   if (value == nullptr || (!PyLong_CheckExact(value) && !PyFloat_CheckExact(value))) return nullptr;
   const Object key = Object::steal(PyUnicode_FromString(name.c_str()));
   return interpreter_.wrap(value, interpreter_.frame_variable(key));
@@ -287,12 +290,9 @@ Value Merger::number_before(const Variables& variables, const std::string& name)
 /// statements.
 bool Merger::is_deleted_on_one_side(const Variables& variables, const std::string& name,
                                     const VariableValues& a, const VariableValues& b) {
-  if (interpreter_.statement_run.variables.get() != &variables ||
-      a.contains(name) == b.contains(name))
-    return false;
+  if (a.contains(name) == b.contains(name)) return false;
   const VariableValues& touching = a.contains(name) ? a : b;
-  return touching.at(name) == nullptr &&
-         PyDict_GetItemString(interpreter_.call().variables, name.c_str()) != nullptr;
+  return touching.at(name) == nullptr && object_before(variables, name) != nullptr;
 }
 
 void Merger::merge_variables(Variables& variables, const VariableValues& a,

@@ -74,6 +74,7 @@ class Merger {
   void write_gradient_on_both(TensorState& a, TensorState& b);
   void write_met_on_both(Sequence& writes, const Elements& a, const Elements& b);
   graph::Value* number_of_writes(size_t side, const TensorState& state);
+  PyObject* object_before(const Variables& variables, const std::string& name);
   Value number_before(const Variables& variables, const std::string& name);
   bool is_deleted_on_one_side(const Variables& variables, const std::string& name,
                               const VariableValues& a, const VariableValues& b);
